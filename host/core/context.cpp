@@ -13,7 +13,9 @@ Context::Context(std::unique_ptr<DeviceRuntime> runtime, ContextOptions options)
   runtime_->fill_zero(latch_, sizeof(Fault));
 }
 
-Context::~Context() { runtime_->release(latch_); }
+Context::~Context() {
+  runtime_->release(latch_);
+}
 
 void Context::check_faults() {
   Fault fault;

@@ -44,6 +44,8 @@ class CpuRuntime final : public DeviceRuntime {
 
 }  // namespace
 
-std::unique_ptr<DeviceRuntime> make_cpu_runtime() { return std::make_unique<CpuRuntime>(); }
+std::unique_ptr<DeviceRuntime> make_cpu_runtime() {
+  return std::make_unique<CpuRuntime>();
+}
 
 }  // namespace cfaa

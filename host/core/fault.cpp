@@ -5,12 +5,18 @@ namespace {
 
 std::string site_name(int32_t site) {
   switch (static_cast<FaultSite>(site)) {
-    case FaultSite::typical_samples: return "typical samples";
-    case FaultSite::coupling: return "couplings";
-    case FaultSite::slim: return "SLIM";
-    case FaultSite::slim_penalty: return "SLIM's penalty (BB' + delta I)^(-1/2)";
-    case FaultSite::graph: return "the attribution graph's Laplacian";
-    case FaultSite::wasserstein: return "the Gaussian Wasserstein distance";
+    case FaultSite::typical_samples:
+      return "typical samples";
+    case FaultSite::coupling:
+      return "couplings";
+    case FaultSite::slim:
+      return "SLIM";
+    case FaultSite::slim_penalty:
+      return "SLIM's penalty (BB' + delta I)^(-1/2)";
+    case FaultSite::graph:
+      return "the attribution graph's Laplacian";
+    case FaultSite::wasserstein:
+      return "the Gaussian Wasserstein distance";
   }
   return "an op";
 }
@@ -30,7 +36,8 @@ std::string explain(const Fault& fault) {
     case FaultCode::not_finite:
       return where + ": attribute " + detail +
              " became NaN or infinite; rescale the embeddings or lower the learning rate";
-    case FaultCode::none: break;
+    case FaultCode::none:
+      break;
   }
   return where + ": no fault";
 }

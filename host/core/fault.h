@@ -1,9 +1,9 @@
 #pragma once
 
-// A step on a GPU never waits for the host, so an op that meets a matrix it cannot factor, or a loss
-// that is not finite, cannot throw. It sets the Context's latch instead: one small record in device
-// memory, first fault wins. `Context::check_faults` reads it, where waiting is allowed, and throws
-// the sentence. Ops on the CPU use the same latch, so both devices behave alike.
+// A step on a GPU never waits for the host, so an op that meets a matrix it cannot factor, or a
+// loss that is not finite, cannot throw. It sets the Context's latch instead: one small record in
+// device memory, first fault wins. `Context::check_faults` reads it, where waiting is allowed, and
+// throws the sentence. Ops on the CPU use the same latch, so both devices behave alike.
 
 #include <cstdint>
 #include <string>
@@ -18,7 +18,14 @@ enum class FaultCode : int32_t {
 };
 
 // Where in the method it happened, in the paper's words.
-enum class FaultSite : int32_t { typical_samples, coupling, slim, slim_penalty, graph, wasserstein };
+enum class FaultSite : int32_t {
+  typical_samples,
+  coupling,
+  slim,
+  slim_penalty,
+  graph,
+  wasserstein
+};
 
 struct Fault {
   int32_t code;     // FaultCode

@@ -27,14 +27,20 @@ struct Range {
   double high = std::numeric_limits<double>::infinity();
   bool low_open = false;  // low itself is out
 };
-inline Range positive() { return {0, std::numeric_limits<double>::infinity(), true}; }
-inline Range at_least(double low) { return {low}; }
-inline Range between(double low, double high) { return {low, high}; }
+inline Range positive() {
+  return {0, std::numeric_limits<double>::infinity(), true};
+}
+inline Range at_least(double low) {
+  return {low};
+}
+inline Range between(double low, double high) {
+  return {low, high};
+}
 
 struct Option {
-  std::string key;      // as in the JSON: "sinkhorn_iterations"
-  std::string help;     // one line
-  std::string allowed;  // "> 0", "relative|absolute", ...: for help and messages
+  std::string key;         // as in the JSON: "sinkhorn_iterations"
+  std::string help;        // one line
+  std::string allowed;     // "> 0", "relative|absolute", ...: for help and messages
   bool is_switch = false;  // a bool: its flag needs no value
   std::function<void(const nlohmann::json&)> assign;  // throws std::string with the reason
   std::function<nlohmann::json()> current;
@@ -78,8 +84,8 @@ class OptionSet {
 
  private:
   void add_choice(const std::string& key, const std::string& help,
-                  const std::vector<std::string>& choices,
-                  std::function<void(std::size_t)> assign, std::function<std::size_t()> current);
+                  const std::vector<std::string>& choices, std::function<void(std::size_t)> assign,
+                  std::function<std::size_t()> current);
   const Option& find(const std::string& key, const std::string& origin) const;
   void assign(const Option& option, const nlohmann::json& value, const std::string& origin);
 

@@ -44,11 +44,7 @@ class Tensor {
 
   View<T, Rank> view() const { return view_; }
   operator View<T, Rank>() const { return view_; }
-  operator View<const T, Rank>() const
-    requires(!std::is_const_v<T>)
-  {
-    return view_;
-  }
+  operator View<const T, Rank>() const requires(!std::is_const_v<T>) { return view_; }
 
   const std::array<int64_t, Rank>& shape() const { return view_.shape; }
   int64_t size() const { return view_.size(); }

@@ -30,9 +30,7 @@ struct View {
       : data(pointer), shape(extents), stride(strides) {}
 
   // A view of mutable elements reads as a view of constant ones.
-  operator View<const T, Rank>() const
-    requires(!std::is_const_v<T>)
-  {
+  operator View<const T, Rank>() const requires(!std::is_const_v<T>) {
     return {data, shape, stride};
   }
 
@@ -64,9 +62,7 @@ struct View {
   }
 
   // The i-th slice along the first dimension.
-  View<T, Rank - 1> operator[](int64_t i) const
-    requires(Rank > 1)
-  {
+  View<T, Rank - 1> operator[](int64_t i) const requires(Rank > 1) {
     View<T, Rank - 1> slice;
     slice.data = data + i * stride[0];
     for (int d = 1; d < Rank; ++d) {

@@ -5,8 +5,8 @@
 //
 //   sinkhorn  entropic, epsilon_q = epsilon * mean(C). One iteration updates the source potential,
 //             then the target potential, both from zero, in scalings of the kernel
-//             exp((f_i + g_j - C_ij) / epsilon_q) with the potentials absorbed when they grow: finite
-//             for every epsilon > 0. Mean cost 0: plan 1/K^2, loss 0, converged.
+//             exp((f_i + g_j - C_ij) / epsilon_q) with the potentials absorbed when they grow:
+//             finite for every epsilon > 0. Mean cost 0: plan 1/K^2, loss 0, converged.
 //   exact     the optimal plan pairs the sorted samples.
 //
 // Loss d = <plan, C> (OtScale::transport) or that over K^2 (paper). With the plan held fixed
@@ -22,16 +22,15 @@ namespace cfaa {
 // Views into the arena, valid until its scope ends.
 template <class T>
 struct Coupling {
-  VectorView<T> loss;              // (Q)     d of each problem, scaled as `scale` says
-  MatrixView<T> source_gradient;   // (Q, K)  of d with respect to m^S
-  MatrixView<T> target_gradient;   // (Q, K)
-  VectorView<int32_t> iterations;  // (Q)     used
-  VectorView<T> marginal_error;    // (Q)     L1 distance of the plan's marginals from 1/K
-  VectorView<int32_t> converged;   // (Q)     error <= max(tolerance, 1e-3)
+  VectorView<T> loss;              // (Q)        d of each problem, scaled as `scale` says
+  View<T, 3> gradient;             // (2, Q, K)  of d with respect to m^S, then to m^T
+  VectorView<int32_t> iterations;  // (Q)        used
+  VectorView<T> marginal_error;    // (Q)        L1 distance of the plan's marginals from 1/K
+  VectorView<int32_t> converged;   // (Q)        error <= max(tolerance, 1e-3)
 };
 
-// `source` and `target` are (Q, K), contiguous rows. `plan` is (Q, K, K), or empty when nobody wants
-// to see the plans. Takes the result's memory from context.scratch().
+// `source` and `target` are (Q, K), contiguous rows. `plan` is (Q, K, K), or empty when nobody
+// wants to see the plans. Takes the result's memory from context.scratch().
 template <class T>
 Coupling<T> coupling(Context& context, MatrixView<const T> source, MatrixView<const T> target,
                      const CouplingOptions& options, View<T, 3> plan = {});

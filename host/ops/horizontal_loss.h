@@ -16,7 +16,7 @@ namespace cfaa {
 template <class T>
 struct HorizontalLoss {
   VectorView<T> loss;  // (1)  L_A
-  Slim slim;           // set 2p is pair p's source, 2p + 1 its target
+  Slim slim;           // sets 0 .. P-1 are the sources, P .. 2P-1 the targets
   GraphWasserstein<T> graph;
 };
 

@@ -11,12 +11,12 @@
 //   paper   B_ij = -Theta_ij / Theta_jj, off the diagonal, as the paper prints it
 //
 // NuScale::relative takes nu times the mean diagonal of the set's own Z'Z. The objective
-// 1/2 |Z - ZB|^2 + 2 nu Tr((BB' + delta I)^(1/2)) is reported after each round; the exact step never
-// raises it.
+// 1/2 |Z - ZB|^2 + 2 nu Tr((BB' + delta I)^(1/2)) is reported after each round; the exact step
+// never raises it.
 //
 // The Gram matrix and the rounds are in double whatever T is: in float the gradients are off by 3 %
-// at the paper's size. The backward holds the last round's Phi (and a relative nu) fixed. With G the
-// gradient of B, its diagonal zeroed, and g_j = -sum_i G_ij Theta_ij:
+// at the paper's size. The backward holds the last round's Phi (and a relative nu) fixed. With G
+// the gradient of B, its diagonal zeroed, and g_j = -sum_i G_ij Theta_ij:
 //
 //   exact   dTheta = -nu G Xi - G diag(gamma) - nu diag(g / Theta_jj) Xi - diag(g gamma / Theta_jj)
 //   paper   dTheta_ij = -G_ij / Theta_jj,  dTheta_jj = sum_i G_ij Theta_ij / Theta_jj^2
@@ -44,10 +44,12 @@ struct Slim {
 template <class T>
 Slim slim(Context& context, std::span<const MatrixView<const T>> sets, const SlimOptions& options);
 
-// Adds the gradient for `b_gradient` (S, D, D; its diagonal is ignored) to `gradients`, one per set.
+// Adds `scale` times the gradient for `b_gradient` (S, D, D; its diagonal is ignored) to
+// `gradients`, one per set.
 template <class T>
 void slim_backward(Context& context, std::span<const MatrixView<const T>> sets,
-                   const SlimOptions& options, const Slim& forward, View<const double, 3> b_gradient,
+                   const SlimOptions& options, const Slim& forward,
+                   View<const double, 3> b_gradient, double scale,
                    std::span<const MatrixView<T>> gradients);
 
 // The implementations: host/cpu/slim.cpp and kernels/slim.cu.
@@ -57,7 +59,8 @@ void slim(Context& context, std::span<const MatrixView<const T>> sets, const Sli
           const Slim& result);
 template <class T>
 void slim_backward(Context& context, std::span<const MatrixView<const T>> sets,
-                   const SlimOptions& options, const Slim& forward, View<const double, 3> b_gradient,
+                   const SlimOptions& options, const Slim& forward,
+                   View<const double, 3> b_gradient, double scale,
                    std::span<const MatrixView<T>> gradients);
 }  // namespace cpu
 
@@ -67,7 +70,8 @@ void slim(Context& context, std::span<const MatrixView<const T>> sets, const Sli
           const Slim& result);
 template <class T>
 void slim_backward(Context& context, std::span<const MatrixView<const T>> sets,
-                   const SlimOptions& options, const Slim& forward, View<const double, 3> b_gradient,
+                   const SlimOptions& options, const Slim& forward,
+                   View<const double, 3> b_gradient, double scale,
                    std::span<const MatrixView<T>> gradients);
 }  // namespace cuda
 

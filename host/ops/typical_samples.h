@@ -23,17 +23,17 @@
 namespace cfaa {
 
 // Of P pairs of sets with D attributes. Views into the arena, valid until its scope ends.
-// The sets are numbered 2 * pair for the source and 2 * pair + 1 for the target.
+// Sets 0 .. P-1 are the pairs' sources, P .. 2P-1 their targets.
 template <class T>
 struct TypicalSamples {
-  View<T, 3> samples;       // (2P, D, K)  M after the last iteration, ascending in K
-  View<T, 3> previous;      // (2P, D, K)  M before it, in centred units of `spread`: gives Psi again
-  View<T, 3> weight;        // (2P, D, K)  s_j of the last iteration
-  MatrixView<T> centre;     // (2P, D)     mean of the column
-  MatrixView<T> spread;     // (P, D)      unit in which squares are taken; 0: both columns constant
-  MatrixView<T> bandwidth;  // (P, D)      1 / alpha_q in that unit
-  MatrixView<T> column_std; // (2P, D)     biased standard deviation of the column of Z
-  MatrixView<T> sample_std; // (2P, D)     and of the typical samples: their ratio shows a collapse
+  View<T, 3> samples;    // (2P, D, K)  M after the last iteration, ascending in K
+  View<T, 3> previous;   // (2P, D, K)  M before it, in centred units of `spread`: gives Psi again
+  View<T, 3> weight;     // (2P, D, K)  s_j of the last iteration
+  MatrixView<T> centre;  // (2P, D)     mean of the column
+  MatrixView<T> spread;  // (P, D)      unit in which squares are taken; 0: both columns constant
+  MatrixView<T> bandwidth;   // (P, D)      1 / alpha_q in that unit
+  MatrixView<T> column_std;  // (2P, D)    biased standard deviation of the column of Z
+  MatrixView<T> sample_std;  // (2P, D)    and of the typical samples: their ratio shows a collapse
 };
 
 // K of these pairs: `options.k`, or half the smallest N and at least 1.
@@ -46,11 +46,11 @@ template <class T>
 TypicalSamples<T> typical_samples(Context& context, EmbeddingPairs<T> pairs,
                                   const TypicalSamplesOptions& options);
 
-// Adds the gradient for `samples_gradient` (2P, D, K) to `gradients`.
+// Adds `scale` times the gradient for `samples_gradient` (2P, D, K; contiguous) to `gradients`.
 template <class T>
 void typical_samples_backward(Context& context, EmbeddingPairs<T> pairs,
                               const TypicalSamples<T>& forward, View<const T, 3> samples_gradient,
-                              GradientPairs<T> gradients);
+                              double scale, GradientPairs<T> gradients);
 
 // The implementations: host/cpu/typical_samples.cpp and kernels/typical_samples.cu. They fill
 // memory that the op has taken.
@@ -61,7 +61,7 @@ void typical_samples(Context& context, EmbeddingPairs<T> pairs,
 template <class T>
 void typical_samples_backward(Context& context, EmbeddingPairs<T> pairs,
                               const TypicalSamples<T>& forward, View<const T, 3> samples_gradient,
-                              GradientPairs<T> gradients);
+                              double scale, GradientPairs<T> gradients);
 }  // namespace cpu
 
 namespace cuda {
@@ -71,7 +71,7 @@ void typical_samples(Context& context, EmbeddingPairs<T> pairs,
 template <class T>
 void typical_samples_backward(Context& context, EmbeddingPairs<T> pairs,
                               const TypicalSamples<T>& forward, View<const T, 3> samples_gradient,
-                              GradientPairs<T> gradients);
+                              double scale, GradientPairs<T> gradients);
 }  // namespace cuda
 
 }  // namespace cfaa
