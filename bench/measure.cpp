@@ -18,7 +18,8 @@ double since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
-// Larger than the last-level cache of current machines, so that a write of it leaves nothing behind.
+// Larger than the last-level cache of current machines, so that a write of it leaves nothing
+// behind.
 constexpr int64_t kSweepBytes = 64 << 20;
 
 double percentile(const std::vector<double>& sorted, double share) {

@@ -13,8 +13,8 @@ namespace cfaa::bench {
 
 // What one repetition does, for rates. 0: does not apply.
 struct Work {
-  double bytes = 0;         // read and written, each once
-  double flops = 0;         // additions and multiplications
+  double bytes = 0;  // read and written, each once
+  double flops = 0;  // additions and multiplications
   double exponentials = 0;
 };
 
@@ -36,8 +36,8 @@ struct Plan {
   int least_repetitions = 5;
 };
 
-// Runs of `work`, each after the caches were swept. On a GPU by events on its stream, elsewhere by the
-// wall clock.
+// Runs of `work`, each after the caches were swept. On a GPU by events on its stream, elsewhere by
+// the wall clock.
 Timing measure(Context& context, const std::function<void()>& work, const Plan& plan);
 
 }  // namespace cfaa::bench

@@ -12,7 +12,9 @@ namespace {
 
 using nlohmann::json;
 
-std::string milliseconds(double seconds) { return fmt::format("{:.3f}", 1e3 * seconds); }
+std::string milliseconds(double seconds) {
+  return fmt::format("{:.3f}", 1e3 * seconds);
+}
 
 struct Rate {
   double value = 0, peak = 0;
@@ -62,12 +64,12 @@ void print_table(const std::vector<Result>& results, const Peaks& peaks) {
 json to_json(const std::vector<Result>& results, const Peaks& peaks) {
   json cases = json::array();
   for (const Result& r : results) {
-    json entry = {{"name", r.name},
-                  {"detail", r.detail},
-                  {"precision", r.precision},
-                  {"seconds",
-                   {{"median", r.timing.median}, {"p10", r.timing.low}, {"p90", r.timing.high}}},
-                  {"repetitions", r.timing.repetitions}};
+    json entry = {
+        {"name", r.name},
+        {"detail", r.detail},
+        {"precision", r.precision},
+        {"seconds", {{"median", r.timing.median}, {"p10", r.timing.low}, {"p90", r.timing.high}}},
+        {"repetitions", r.timing.repetitions}};
     const double seconds = r.timing.median;
     if (r.work.bytes > 0) entry["bytes_per_second"] = r.work.bytes / seconds;
     if (r.work.flops > 0) entry["flops_per_second"] = r.work.flops / seconds;
@@ -104,10 +106,10 @@ int print_comparison(const json& older, const json& newer, double threshold) {
     const double change = now / found->second - 1;
     const bool regression = change > threshold;
     slower += regression;
-    const std::string line = fmt::format(
-        "{:<26} {:<9} {:>10} {:>10} {:>+8.1f} %{}", c["name"].get<std::string>(),
-        c["precision"].get<std::string>(), milliseconds(found->second), milliseconds(now),
-        100 * change, regression ? "  slower" : "");
+    const std::string line =
+        fmt::format("{:<26} {:<9} {:>10} {:>10} {:>+8.1f} %{}", c["name"].get<std::string>(),
+                    c["precision"].get<std::string>(), milliseconds(found->second),
+                    milliseconds(now), 100 * change, regression ? "  slower" : "");
     if (colour && regression) {
       fmt::print(fg(fmt::terminal_color::red), "{}\n", line);
     } else if (colour && change < -threshold) {

@@ -1,6 +1,7 @@
 #pragma once
 
-// What `cfaa_gpu bench` found: a table for people, JSON for machines, and the comparison of two runs.
+// What `cfaa_gpu bench` found: a table for people, JSON for machines, and the comparison of two
+// runs.
 
 #include <nlohmann/json_fwd.hpp>
 #include <string>
