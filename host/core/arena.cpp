@@ -1,0 +1,79 @@
+#include "host/core/arena.h"
+
+#include <algorithm>
+
+#include "host/core/error.h"
+
+namespace cfaa {
+namespace {
+
+constexpr std::size_t kAlignment = 256;
+constexpr std::size_t kSmallestBlock = 1 << 20;
+
+std::size_t aligned(std::size_t bytes) {
+  return (std::max<std::size_t>(bytes, 1) + kAlignment - 1) / kAlignment * kAlignment;
+}
+
+}  // namespace
+
+Arena::Arena(DeviceRuntime& runtime) : runtime_(runtime) {}
+
+Arena::~Arena() {
+  for (const Block& block : blocks_) runtime_.release(block.memory);
+}
+
+std::size_t Arena::reserved_bytes() const {
+  std::size_t sum = 0;
+  for (const Block& block : blocks_) sum += block.bytes;
+  return sum;
+}
+
+void Arena::add_block(std::size_t bytes) {
+  blocks_.push_back({static_cast<char*>(runtime_.allocate(bytes)), bytes});
+  ++allocations_;
+}
+
+void* Arena::take_bytes(std::size_t bytes) {
+  CFAA_ASSERT(scopes_ > 0);
+  const std::size_t need = aligned(bytes);
+  while (block_ < blocks_.size() && offset_ + need > blocks_[block_].bytes) {
+    ++block_;
+    offset_ = 0;
+  }
+  if (block_ == blocks_.size()) add_block(std::max(need, kSmallestBlock));
+  char* memory = blocks_[block_].memory + offset_;
+  offset_ += need;
+  used_ += need;
+  peak_ = std::max(peak_, used_);
+  return memory;
+}
+
+void Arena::reserve(std::size_t bytes) {
+  CFAA_ASSERT(scopes_ == 0);
+  peak_ = std::max(peak_, aligned(bytes));
+  merge_blocks();
+}
+
+// Work queued on a stream may still read the old blocks: wait before they go.
+void Arena::merge_blocks() {
+  if (blocks_.size() == 1 && blocks_[0].bytes >= peak_) return;
+  if (peak_ == 0) return;
+  runtime_.synchronize();
+  for (const Block& block : blocks_) runtime_.release(block.memory);
+  blocks_.clear();
+  add_block(peak_);
+}
+
+Arena::Scope::Scope(Arena& arena)
+    : arena_(arena), block_(arena.block_), offset_(arena.offset_), used_(arena.used_) {
+  ++arena_.scopes_;
+}
+
+Arena::Scope::~Scope() {
+  arena_.block_ = block_;
+  arena_.offset_ = offset_;
+  arena_.used_ = used_;
+  if (--arena_.scopes_ == 0 && arena_.blocks_.size() > 1) arena_.merge_blocks();
+}
+
+}  // namespace cfaa

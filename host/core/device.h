@@ -1,0 +1,39 @@
+#pragma once
+
+// What the rest of the program needs to know of a device: where its memory comes from and how bytes
+// get there and back. The CPU's is below; the GPU's is `cuda/device.h`, which adds a stream and the
+// library handles.
+
+#include <cstddef>
+#include <memory>
+#include <string>
+
+namespace cfaa {
+
+enum class DeviceKind { cpu, cuda };
+
+class DeviceRuntime {
+ public:
+  virtual ~DeviceRuntime() = default;
+
+  virtual DeviceKind kind() const = 0;
+
+  // For people: "cpu (2 threads, AVX3)", "NVIDIA A100-SXM4-80GB", "emulated sm_80".
+  virtual std::string description() const = 0;
+
+  // Aligned to at least 256 bytes. Throws Error naming the size when there is no room.
+  virtual void* allocate(std::size_t bytes) = 0;
+  virtual void release(void* memory) noexcept = 0;
+
+  // In stream order. The host side of a copy may be reused once synchronize() has returned.
+  virtual void copy_from_host(void* device, const void* host, std::size_t bytes) = 0;
+  virtual void copy_to_host(void* host, const void* device, std::size_t bytes) = 0;
+  virtual void copy(void* to, const void* from, std::size_t bytes) = 0;
+  virtual void fill_zero(void* device, std::size_t bytes) = 0;
+
+  virtual void synchronize() = 0;
+};
+
+std::unique_ptr<DeviceRuntime> make_cpu_runtime();
+
+}  // namespace cfaa

@@ -1,0 +1,45 @@
+#include "host/core/fault.h"
+
+namespace cfaa {
+namespace {
+
+std::string site_name(int32_t site) {
+  switch (static_cast<FaultSite>(site)) {
+    case FaultSite::typical_samples:
+      return "typical samples";
+    case FaultSite::coupling:
+      return "couplings";
+    case FaultSite::slim:
+      return "SLIM";
+    case FaultSite::slim_penalty:
+      return "SLIM's penalty (BB' + delta I)^(-1/2)";
+    case FaultSite::graph:
+      return "the attribution graph's Laplacian";
+    case FaultSite::wasserstein:
+      return "the Gaussian Wasserstein distance";
+  }
+  return "an op";
+}
+
+}  // namespace
+
+std::string explain(const Fault& fault) {
+  const std::string where = site_name(fault.site) + ", problem " + std::to_string(fault.problem);
+  const std::string detail = std::to_string(fault.detail);
+  switch (static_cast<FaultCode>(fault.code)) {
+    case FaultCode::not_positive_definite:
+      return where + ": the matrix is not positive definite (leading minor " + detail +
+             "); raise nu, delta or graph_floor, or rescale the embeddings";
+    case FaultCode::eigensolver_failed:
+      return where + ": the eigensolver left " + detail +
+             " off-diagonal elements unconverged; raise delta or rescale the embeddings";
+    case FaultCode::not_finite:
+      return where + ": attribute " + detail +
+             " became NaN or infinite; rescale the embeddings or lower the learning rate";
+    case FaultCode::none:
+      break;
+  }
+  return where + ": no fault";
+}
+
+}  // namespace cfaa

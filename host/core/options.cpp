@@ -1,0 +1,173 @@
+#include "host/core/options.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <numeric>
+
+#include "host/core/error.h"
+
+namespace cfaa {
+namespace {
+
+using nlohmann::json;
+
+std::size_t edit_distance(const std::string& a, const std::string& b) {
+  std::vector<std::size_t> row(b.size() + 1);
+  std::iota(row.begin(), row.end(), std::size_t{0});
+  for (std::size_t i = 1; i <= a.size(); ++i) {
+    std::size_t diagonal = row[0];
+    row[0] = i;
+    for (std::size_t j = 1; j <= b.size(); ++j) {
+      const std::size_t replaced = diagonal + (a[i - 1] != b[j - 1]);
+      diagonal = row[j];
+      row[j] = std::min({row[j] + 1, row[j - 1] + 1, replaced});
+    }
+  }
+  return row[b.size()];
+}
+
+std::string describe(const Range& range, const std::string& kind) {
+  const bool low = std::isfinite(range.low), high = std::isfinite(range.high);
+  if (low && high) return fmt::format("{} from {} to {}", kind, range.low, range.high);
+  if (low) return fmt::format("{} {} {}", kind, range.low_open ? ">" : ">=", range.low);
+  return kind;
+}
+
+bool inside(const Range& range, double value) {
+  return std::isfinite(value) && value <= range.high &&
+         (range.low_open ? value > range.low : value >= range.low);
+}
+
+std::string join(const std::vector<std::string>& words, const std::string& between) {
+  return fmt::format("{}", fmt::join(words, between));
+}
+
+}  // namespace
+
+std::string nearest_name(const std::string& name, const std::vector<std::string>& known) {
+  std::string best;
+  std::size_t best_distance = std::max<std::size_t>(3, name.size() / 2 + 1);
+  for (const std::string& candidate : known) {
+    const std::size_t distance = edit_distance(name, candidate);
+    if (distance < best_distance) {
+      best = candidate;
+      best_distance = distance;
+    }
+  }
+  return best;
+}
+
+OptionSet::OptionSet(std::string section) : section_(std::move(section)) {}
+
+void OptionSet::add(const std::string& key, double& value, const std::string& help, Range range) {
+  const std::string allowed = describe(range, "a number");
+  options_.push_back({key, help, allowed, false,
+                      [&value, range, allowed](const json& given) {
+                        if (!given.is_number()) throw std::string(allowed);
+                        const double number = given.get<double>();
+                        if (!inside(range, number)) throw std::string(allowed);
+                        value = number;
+                      },
+                      [&value] { return json(value); }});
+}
+
+void OptionSet::add(const std::string& key, int64_t& value, const std::string& help, Range range) {
+  const std::string allowed = describe(range, "a whole number");
+  options_.push_back({key, help, allowed, false,
+                      [&value, range, allowed](const json& given) {
+                        if (!given.is_number_integer()) throw std::string(allowed);
+                        if (given.is_number_unsigned() &&
+                            given.get<uint64_t>() > uint64_t{INT64_MAX}) {
+                          throw std::string(allowed);
+                        }
+                        const int64_t number = given.get<int64_t>();
+                        if (!inside(range, static_cast<double>(number))) throw std::string(allowed);
+                        value = number;
+                      },
+                      [&value] { return json(value); }});
+}
+
+void OptionSet::add(const std::string& key, bool& value, const std::string& help) {
+  options_.push_back({key, help, "true or false", true,
+                      [&value](const json& given) {
+                        if (!given.is_boolean()) throw std::string("true or false");
+                        value = given.get<bool>();
+                      },
+                      [&value] { return json(value); }});
+}
+
+void OptionSet::add(const std::string& key, std::string& value, const std::string& help) {
+  options_.push_back({key, help, "text", false,
+                      [&value](const json& given) {
+                        if (!given.is_string()) throw std::string("text");
+                        value = given.get<std::string>();
+                      },
+                      [&value] { return json(value); }});
+}
+
+void OptionSet::add_choice(const std::string& key, const std::string& help,
+                           const std::vector<std::string>& choices,
+                           std::function<void(std::size_t)> assign,
+                           std::function<std::size_t()> current) {
+  options_.push_back({key, help, join(choices, "|"), false,
+                      [choices, assign](const json& given) {
+                        const auto found = given.is_string()
+                                               ? std::find(choices.begin(), choices.end(),
+                                                           given.get<std::string>())
+                                               : choices.end();
+                        if (found == choices.end()) throw join(choices, " or ");
+                        assign(static_cast<std::size_t>(found - choices.begin()));
+                      },
+                      [choices, current] { return json(choices[current()]); }});
+}
+
+const Option& OptionSet::find(const std::string& key, const std::string& origin) const {
+  std::vector<std::string> known;
+  for (const Option& option : options_) {
+    if (option.key == key) return option;
+    known.push_back(option.key);
+  }
+  const std::string near = nearest_name(key, known);
+  throw Error(fmt::format("{}: '{}' is not a key of '{}'{}", origin, key, section_,
+                          near.empty() ? fmt::format("; the keys are {}", join(known, ", "))
+                                       : fmt::format("; did you mean '{}'?", near)));
+}
+
+void OptionSet::assign(const Option& option, const json& value, const std::string& origin) {
+  try {
+    option.assign(value);
+  } catch (const std::string& allowed) {
+    throw Error(fmt::format("{}: {}.{} must be {}, and not {}", origin, section_, option.key,
+                            allowed, value.dump(-1, ' ', false, json::error_handler_t::replace)));
+  }
+}
+
+void OptionSet::read(const json& object, const std::string& origin,
+                     const std::vector<std::string>& ignored) {
+  if (!object.is_object()) {
+    throw Error(fmt::format("{}: '{}' must be an object of keys and values", origin, section_));
+  }
+  for (const auto& [key, value] : object.items()) {
+    if (std::find(ignored.begin(), ignored.end(), key) != ignored.end()) continue;
+    assign(find(key, origin), value, origin);
+  }
+}
+
+void OptionSet::set(const std::string& key, const std::string& text, const std::string& origin) {
+  const Option& option = find(key, origin);
+  // A flag's text is JSON where it reads as JSON (numbers, true), and plain text otherwise.
+  json value = json::parse(text, nullptr, false);
+  if (value.is_discarded() || option.current().is_string()) value = text;
+  assign(option, value, origin);
+}
+
+json OptionSet::current() const {
+  json object = json::object();
+  for (const Option& option : options_) object[option.key] = option.current();
+  return object;
+}
+
+}  // namespace cfaa

@@ -1,0 +1,51 @@
+#pragma once
+
+// Couplings: Q independent one-dimensional transport problems between K source and K target
+// samples with uniform weights 1/K and cost C_ij = (m^S_i - m^T_j)^2.
+//
+//   sinkhorn  entropic, epsilon_q = epsilon * mean(C). One iteration updates the source potential,
+//             then the target potential, both from zero, in scalings of the kernel
+//             exp((f_i + g_j - C_ij) / epsilon_q) with the potentials absorbed when they grow:
+//             finite for every epsilon > 0. Mean cost 0: plan 1/K^2, loss 0, converged.
+//   exact     the optimal plan pairs the sorted samples.
+//
+// Loss d = <plan, C> (OtScale::transport) or that over K^2 (paper). With the plan held fixed
+// dm^S_i = 2 sum_j plan_ij (m^S_i - m^T_j), and the like for the target. The plan is at hand in the
+// forward only, so the gradients are made there.
+
+#include "host/core/context.h"
+#include "host/core/view.h"
+#include "host/ops/alignment_options.h"
+
+namespace cfaa {
+
+// Views into the arena, valid until its scope ends.
+template <class T>
+struct Coupling {
+  VectorView<T> loss;              // (Q)        d of each problem, scaled as `scale` says
+  View<T, 3> gradient;             // (2, Q, K)  of d with respect to m^S, then to m^T
+  VectorView<int32_t> iterations;  // (Q)        used
+  VectorView<T> marginal_error;    // (Q)        L1 distance of the plan's marginals from 1/K
+  VectorView<int32_t> converged;   // (Q)        error <= max(tolerance, 1e-3)
+};
+
+// `source` and `target` are (Q, K), contiguous rows. `plan` is (Q, K, K), or empty when nobody
+// wants to see the plans. Takes the result's memory from context.scratch().
+template <class T>
+Coupling<T> coupling(Context& context, MatrixView<const T> source, MatrixView<const T> target,
+                     const CouplingOptions& options, View<T, 3> plan = {});
+
+// The implementations: host/cpu/coupling.cpp, kernels/sinkhorn.cu and kernels/sorted_coupling.cu.
+namespace cpu {
+template <class T>
+void coupling(Context& context, MatrixView<const T> source, MatrixView<const T> target,
+              const CouplingOptions& options, View<T, 3> plan, const Coupling<T>& result);
+}  // namespace cpu
+
+namespace cuda {
+template <class T>
+void coupling(Context& context, MatrixView<const T> source, MatrixView<const T> target,
+              const CouplingOptions& options, View<T, 3> plan, const Coupling<T>& result);
+}  // namespace cuda
+
+}  // namespace cfaa

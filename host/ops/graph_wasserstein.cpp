@@ -1,0 +1,34 @@
+#include "host/ops/graph_wasserstein.h"
+
+#include "host/core/error.h"
+#include "host/ops/dispatch.h"
+
+namespace cfaa {
+
+template <class T>
+GraphWasserstein<T> graph_wasserstein(Context& context, View<const double, 3> b,
+                                      double graph_floor) {
+  const int64_t sets = b.shape[0], d = b.shape[1];
+  if (d < 2) {
+    throw Error("the horizontal loss needs at least 2 attributes, and these embeddings have " +
+                std::to_string(d) + "; compare them by the vertical loss alone");
+  }
+  if (!(graph_floor >= 0)) throw Error("graph_floor must be at least 0");
+  CFAA_ASSERT(sets >= 2 && sets % 2 == 0 && b.shape[2] == d && b.contiguous());
+  Arena& arena = context.scratch();
+
+  GraphWasserstein<T> result;
+  result.distance = arena.take<T, 1>({sets / 2});
+  result.b_gradient = arena.take<double, 3>({sets, d, d});
+  result.laplacian = arena.take<T, 3>({sets, d, d});
+
+  const Arena::Scope scope(arena);
+  CFAA_DISPATCH(context, graph_wasserstein<T>)(context, b, graph_floor, result);
+  return result;
+}
+
+template GraphWasserstein<float> graph_wasserstein<float>(Context&, View<const double, 3>, double);
+template GraphWasserstein<double> graph_wasserstein<double>(Context&, View<const double, 3>,
+                                                            double);
+
+}  // namespace cfaa

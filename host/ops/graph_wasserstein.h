@@ -1,0 +1,49 @@
+#pragma once
+
+// From SLIM's B to the distance between the attribution graphs of two domains.
+//
+//   A = (|B| + |B'|)/2 + graph_floor off the diagonal,  L = diag(A 1) - A,  J = 11'/D
+//   Sigma = (L + J)^-1 = L^+ + J      by Cholesky: no pseudo-inverse; J cancels in the distance
+//   Sigma_S = C_S C_S',  Sigma_T = C_T C_T',  R = C_S' C_T = U S V'
+//   d_W = Tr Sigma_S + Tr Sigma_T - 2 |R|_*
+//
+//   dL_S = C_S (U S U') C_S' - Sigma_S^2,  dL_T = C_T (V S V') C_T' - Sigma_T^2
+//   U S U' = (RR')^(1/2),  V S V' = R' (RR')^(-1/2) R
+//   dA_ij = dL_ii - dL_ij,  dB = sign(B) o (dA + dA')/2
+//
+// (RR')^(1/2) comes from one symmetric eigendecomposition. The distance's own derivative needs no
+// upstream but a factor, so dB is made with the forward. The graph part runs in T.
+
+#include "host/core/context.h"
+#include "host/core/view.h"
+
+namespace cfaa {
+
+// Of P pairs. Views into the arena, valid until its scope ends.
+template <class T>
+struct GraphWasserstein {
+  VectorView<T> distance;  // (P)         d_W
+  View<double, 3>
+      b_gradient;        // (2P, D, D)  of d_W; sets 0 .. P-1 are the sources, then the targets
+  View<T, 3> laplacian;  // (2P, D, D)
+};
+
+// `b` is (2P, D, D) with zero diagonals, D >= 2. Takes the result's memory from context.scratch().
+template <class T>
+GraphWasserstein<T> graph_wasserstein(Context& context, View<const double, 3> b,
+                                      double graph_floor);
+
+// The implementations: host/cpu/graph_wasserstein.cpp and kernels/graph_wasserstein.cu.
+namespace cpu {
+template <class T>
+void graph_wasserstein(Context& context, View<const double, 3> b, double graph_floor,
+                       const GraphWasserstein<T>& result);
+}  // namespace cpu
+
+namespace cuda {
+template <class T>
+void graph_wasserstein(Context& context, View<const double, 3> b, double graph_floor,
+                       const GraphWasserstein<T>& result);
+}  // namespace cuda
+
+}  // namespace cfaa

@@ -1,0 +1,35 @@
+# The device `cuda`: kernels/ and cuda/, compiled by nvcc (CFAA_CUDA=real) or by the host compiler for
+# the emulated device (CFAA_CUDA=emulated). Either way libcfaa gains the cfaa::cuda implementations.
+file(GLOB cfaa_cuda_sources CONFIGURE_DEPENDS cuda/*.cpp cuda/*.cu kernels/*.cu)
+
+if(CFAA_CUDA STREQUAL "emulated")
+  add_subdirectory(tests/emulator)
+  add_library(cfaa_cuda OBJECT ${cfaa_cuda_sources})
+  set_source_files_properties(${cfaa_cuda_sources} PROPERTIES LANGUAGE CXX COMPILE_OPTIONS "-xc++")
+  target_link_libraries(cfaa_cuda PUBLIC cfaa_flags cfaa_emulator ${CFAA_HOST_LIBRARIES})
+  target_compile_definitions(cfaa PUBLIC CFAA_HAS_CUDA=1 CFAA_EMULATED=1)
+  target_compile_definitions(cfaa_cuda PUBLIC CFAA_HAS_CUDA=1 CFAA_EMULATED=1)
+  target_link_libraries(cfaa PUBLIC cfaa_emulator)
+else()
+  if(NOT CMAKE_CUDA_ARCHITECTURES)
+    set(CMAKE_CUDA_ARCHITECTURES 80 90 120 CACHE STRING "GPU architectures")
+  endif()
+  enable_language(CUDA)
+  find_package(CUDAToolkit 12.6 REQUIRED)
+  set(CMAKE_CUDA_STANDARD 20)
+  find_path(CUTLASS_INCLUDE_DIR cutlass/cutlass.h
+            HINTS ${CMAKE_SOURCE_DIR}/build/deps/cutlass_library/source/include
+            REQUIRED)
+  add_library(cfaa_cuda OBJECT ${cfaa_cuda_sources})
+  target_include_directories(cfaa_cuda SYSTEM PRIVATE ${CUTLASS_INCLUDE_DIR})
+  target_link_libraries(cfaa_cuda PUBLIC cfaa_flags CUDA::cudart CUDA::cublas CUDA::cusolver
+                                         ${CFAA_HOST_LIBRARIES})
+  target_compile_options(cfaa_cuda PRIVATE
+    $<$<COMPILE_LANGUAGE:CUDA>:--expt-relaxed-constexpr --extended-lambda -lineinfo
+      -Xcompiler=-Wall -Werror=all-warnings>)
+  target_compile_definitions(cfaa PUBLIC CFAA_HAS_CUDA=1)
+  target_compile_definitions(cfaa_cuda PUBLIC CFAA_HAS_CUDA=1)
+  target_link_libraries(cfaa PUBLIC CUDA::cudart CUDA::cublas CUDA::cusolver)
+endif()
+
+target_sources(cfaa PRIVATE $<TARGET_OBJECTS:cfaa_cuda>)
