@@ -9,12 +9,12 @@
 #include <cstdint>
 
 #include "cuda/device.h"
+#include "host/core/math_mode.h"
 #include "host/core/view.h"
 
 namespace cfaa::cuda {
 
 enum class Transpose { no, yes };
-enum class MathMode { fp32, tf32 };
 
 // c = alpha op(a) op(b) + beta c. The columns of each row are adjacent; rows may be padded. With
 // beta = 0 what `c` held is not read.

@@ -33,7 +33,7 @@ using emulator::SharedArena;
 template <typename T>
 class Shared {
  public:
-  __device__ Shared() = default;
+  Shared() = default;
   __device__ explicit Shared(T* data) : data_(data) {}
 
   template <typename Index>

@@ -76,8 +76,8 @@ __global__ void weigh_eigenvectors(const T* vectors,  // (P, D, D)  row j for va
                                    T* out)  // (2P, D, D)
 {
   const int64_t p = blockIdx.y;
-  const int64_t size = static_cast<int64_t>(d) * d;
-  const int64_t i = static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+  const int size = d * d;
+  const int i = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
   if (i >= size) return;
   const T least = values[p * d + d - 1] * std::numeric_limits<T>::epsilon();
   const T value = values[p * d + i / d];
@@ -95,10 +95,10 @@ __global__ void edge_gradient(const double* b,  // (S, D, D)
                               double* out)  // (S, D, D)
 {
   const int64_t s = blockIdx.y;
-  const int64_t size = static_cast<int64_t>(d) * d;
-  const int64_t i = static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+  const int size = d * d;
+  const int i = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
   if (i >= size) return;
-  const int64_t row = i / d, column = i % d;
+  const int row = i / d, column = i % d;
   const T* set = dl + s * size;
   const double edge = (static_cast<double>(set[row * (d + 1)]) - static_cast<double>(set[i]) +
                        static_cast<double>(set[column * (d + 1)]) -

@@ -57,10 +57,10 @@ __global__ void widen(Sets<const T> sets, int64_t first, int64_t chunk, int d,
                       double* out)  // (S, chunk, D)
 {
   const int64_t s = blockIdx.y;
-  const int64_t i = static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+  const int i = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
   if (i >= chunk * d) return;
   const int64_t row = first + i / d;
-  const int64_t column = i % d;
+  const int column = i % d;
   out[s * chunk * d + i] =
       row < sets.rows[s] ? static_cast<double>(sets.data[s][row * sets.stride[s] + column]) : 0.0;
 }
@@ -70,7 +70,7 @@ __global__ void add_rows(const double* values,  // (S, chunk, D)
                          int64_t first, int64_t chunk, int d, Sets<T> sets)
 {
   const int64_t s = blockIdx.y;
-  const int64_t i = static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+  const int i = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
   if (i >= chunk * d) return;
   const int64_t row = first + i / d;
   if (row >= sets.rows[s]) return;
@@ -108,8 +108,8 @@ __global__ void add_penalty(const double* gram,      // (S, D, D)
                             double* out)  // (S, D, D)
 {
   const int64_t s = blockIdx.y;
-  const int64_t size = static_cast<int64_t>(d) * d;
-  const int64_t i = static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+  const int size = d * d;
+  const int i = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
   if (i >= size) return;
   const int64_t at = s * size + i;
   double value = i % (d + 1) == 0 ? 2.0 : 0.0;
@@ -129,10 +129,10 @@ __global__ void mix(const double* theta,     // (S, D, D)
                     double* gamma)  // (S, D)
 {
   const int64_t s = blockIdx.y;
-  const int64_t size = static_cast<int64_t>(d) * d;
-  const int64_t i = static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+  const int size = d * d;
+  const int i = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
   if (i >= size) return;
-  const int64_t row = i / d, column = i % d;
+  const int row = i / d, column = i % d;
   const int64_t at = s * size + i, diagonal = s * size + column * (d + 1);
   const double theta_jj = theta[diagonal];
   double g = 0, mixed = 0;
@@ -204,14 +204,15 @@ __global__ void weigh_eigenvectors(const double* values,  // (S, D)
                                    double* vectors)  // (S, D, D)
 {
   const int64_t s = blockIdx.y;
-  const int64_t size = static_cast<int64_t>(d) * d;
-  const int64_t i = static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+  const int size = d * d;
+  const int i = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
   if (i >= size) return;
   const double value = fmax(values[s * d + i / d], 0.0) + delta;
   vectors[s * size + i] *= sqrt(2 / sqrt(value));
 }
 
-// G without its diagonal, and g_j = -sum_i G_ij Theta_ij. One block of 32 x 8 threads per 32 columns.
+// G without its diagonal, and g_j = -sum_i G_ij Theta_ij. One block per 32 columns, a warp
+// for every eighth row.
 constexpr int kColumns = 32, kRowsAtOnce = 8;
 __global__ void column_products(const double* b_gradient,  // (S, D, D)
                                 const double* theta,       // (S, D, D)
@@ -219,23 +220,27 @@ __global__ void column_products(const double* b_gradient,  // (S, D, D)
                                 double* off_diagonal,  // (S, D, D)
                                 double* g)             // (S, D)
 {
-  const Shared<double> parts = static_shared<double, kColumns * kRowsAtOnce>();
+  CFAA_SHARED(double, parts, kColumns * kRowsAtOnce);
+  const int lane = lane_index(), warp = warp_index();
   const int64_t s = blockIdx.y;
-  const int64_t column = static_cast<int64_t>(blockIdx.x) * kColumns + threadIdx.x;
+  const int64_t column = static_cast<int64_t>(blockIdx.x) * kColumns + lane;
   double sum = 0;
   if (column < d) {
-    for (int64_t row = threadIdx.y; row < d; row += kRowsAtOnce) {
+    for (int64_t row = warp; row < d; row += kRowsAtOnce) {
       const int64_t at = (s * d + row) * d + column;
       const double value = row == column ? 0.0 : b_gradient[at];
       off_diagonal[at] = value;
       sum -= value * theta[at];
     }
   }
-  parts[threadIdx.y * kColumns + threadIdx.x] = sum;
+  parts[warp * kColumns + lane] = sum;
   __syncthreads();
-  if (threadIdx.y != 0 || column >= d) return;
+  if (warp != 0 || column >= d) return;
   double total = 0;
-  for (int part = 0; part < kRowsAtOnce; ++part) total += parts[part * kColumns + threadIdx.x];
+  for (int part = 0; part < kRowsAtOnce; ++part) {
+    const double next = parts[part * kColumns + lane];
+    total += next;
+  }
   g[s * d + column] = total;
 }
 
@@ -275,10 +280,10 @@ __global__ void symmetric_theta_gradient(ThetaGradient in, SlimStep step, double
                                          double* out)  // (S, D, D)
 {
   const int64_t s = blockIdx.y;
-  const int64_t size = static_cast<int64_t>(d) * d;
-  const int64_t i = static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+  const int size = d * d;
+  const int i = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
   if (i >= size) return;
-  const int64_t row = i / d, column = i % d;
+  const int row = i / d, column = i % d;
   out[s * size + i] = -scale * (theta_gradient(in, step, s, row, column, d) +
                                 theta_gradient(in, step, s, column, row, d));
 }
@@ -385,7 +390,7 @@ void slim_backward(Context& context, std::span<const MatrixView<const T>> sets,
   // dTheta + dTheta'
   launch(stream, column_products,
          dim3(static_cast<unsigned>((n + kColumns - 1) / kColumns), static_cast<unsigned>(s)),
-         dim3(kColumns, kRowsAtOnce), 0, b_gradient.data, forward.theta.data, d, gradient.data,
+         dim3(kColumns * kRowsAtOnce), 0, b_gradient.data, forward.theta.data, d, gradient.data,
          g.data);
   if (has_xi && options.step == SlimStep::exact) {
     gemm<double>(device, Transpose::no, Transpose::no, 1, gradient, forward.xi, 0, product);
