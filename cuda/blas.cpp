@@ -109,9 +109,9 @@ void gemm(Device& device, Transpose ta, Transpose tb, double alpha, MatrixView<c
           MatrixView<const T> b, double beta, MatrixView<T> c, MathMode math) {
   const Extents e = extents<T>(ta, tb, a, b, c);
   const WithMathMode mode(device.blas(), math);
-  CFAA_CUDA_CHECK(gemm_call(device.blas(), flag(tb), flag(ta), e.n, e.m, e.k,
-                            static_cast<T>(alpha), b.data, leading(b), a.data, leading(a),
-                            static_cast<T>(beta), c.data, leading(c)));
+  CFAA_CUDA_CHECK(gemm_call(device.blas(), flag(tb), flag(ta), e.n, e.m, e.k, static_cast<T>(alpha),
+                            b.data, leading(b), a.data, leading(a), static_cast<T>(beta), c.data,
+                            leading(c)));
 }
 
 template <class T>
@@ -121,10 +121,10 @@ void gemm(Device& device, Transpose ta, Transpose tb, double alpha, View<const T
   CFAA_ASSERT(batch >= 1 && a.shape[0] == batch && b.shape[0] == batch);
   const Extents e = extents<T>(ta, tb, a[0], b[0], c[0]);
   const WithMathMode mode(device.blas(), math);
-  CFAA_CUDA_CHECK(gemm_call(device.blas(), flag(tb), flag(ta), e.n, e.m, e.k,
-                            static_cast<T>(alpha), b.data, leading(b[0]), b.stride[0], a.data,
-                            leading(a[0]), a.stride[0], static_cast<T>(beta), c.data,
-                            leading(c[0]), c.stride[0], to_int(batch)));
+  CFAA_CUDA_CHECK(gemm_call(device.blas(), flag(tb), flag(ta), e.n, e.m, e.k, static_cast<T>(alpha),
+                            b.data, leading(b[0]), b.stride[0], a.data, leading(a[0]), a.stride[0],
+                            static_cast<T>(beta), c.data, leading(c[0]), c.stride[0],
+                            to_int(batch)));
 }
 
 // Row-major C Y = Y0 read column-major is Y' C' = Y0': C' is upper triangular, on the right.

@@ -28,8 +28,8 @@ template <class T>
 void gemm(Device& device, Transpose ta, Transpose tb, double alpha, View<const T, 3> a,
           View<const T, 3> b, double beta, View<T, 3> c, MathMode math = MathMode::fp32);
 
-// Y = C^-1 Y for each problem of a batch: C (n, n) lower triangular, rows `ld_lower` apart, Y (n, m)
-// with rows `ld_rhs` apart. `lower` and `rhs` are arrays of `batch` pointers in device memory.
+// Y = C^-1 Y for each problem of a batch: C (n, n) lower triangular, rows `ld_lower` apart, Y (n,
+// m) with rows `ld_rhs` apart. `lower` and `rhs` are arrays of `batch` pointers in device memory.
 template <class T>
 void solve_lower_batched(Device& device, int64_t n, int64_t m, const T* const* lower,
                          int64_t ld_lower, T* const* rhs, int64_t ld_rhs, int64_t batch);

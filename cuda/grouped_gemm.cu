@@ -67,8 +67,7 @@ PackedGroup<T>* pack(Context& context, std::span<const GemmProblem<T>> problems,
 constexpr int kThreads = 256;
 template <class T>
 __global__ void plain_grouped_gemm(const PackedGroup<T>* group, bool transpose_a, bool transpose_b,
-                                   T beta, bool relu)
-{
+                                   T beta, bool relu) {
   const int g = static_cast<int>(blockIdx.y);
   const int64_t m = group->extents[g][0], n = group->extents[g][1], k = group->extents[g][2];
   const int64_t i = static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
@@ -107,27 +106,25 @@ using ColumnMajor = cutlass::layout::ColumnMajor;
 // leave most of a GPU idle. A threshold of -infinity turns the relu off, so that one instantiation
 // serves both. Elements are read one by one: extents and addresses are free.
 template <class LayoutA, class LayoutB>
-using Fp32 = cutlass::gemm::device::GemmGrouped<
-    typename cutlass::gemm::kernel::DefaultGemmGrouped<
-        float, LayoutA, cutlass::ComplexTransform::kNone, 1, float, LayoutB,
-        cutlass::ComplexTransform::kNone, 1, float, RowMajor, float, cutlass::arch::OpClassSimt,
-        cutlass::arch::Sm80, cutlass::gemm::GemmShape<64, 64, 8>,
-        cutlass::gemm::GemmShape<32, 32, 8>, cutlass::gemm::GemmShape<1, 1, 1>,
-        cutlass::epilogue::thread::LinearCombinationRelu<float, 1, float, float>,
-        cutlass::gemm::threadblock::GemmBatchedIdentityThreadblockSwizzle, 4,
-        cutlass::gemm::kernel::GroupScheduleMode::kDeviceOnly>::GemmKernel>;
+using Fp32 = cutlass::gemm::device::GemmGrouped<typename cutlass::gemm::kernel::DefaultGemmGrouped<
+    float, LayoutA, cutlass::ComplexTransform::kNone, 1, float, LayoutB,
+    cutlass::ComplexTransform::kNone, 1, float, RowMajor, float, cutlass::arch::OpClassSimt,
+    cutlass::arch::Sm80, cutlass::gemm::GemmShape<64, 64, 8>, cutlass::gemm::GemmShape<32, 32, 8>,
+    cutlass::gemm::GemmShape<1, 1, 1>,
+    cutlass::epilogue::thread::LinearCombinationRelu<float, 1, float, float>,
+    cutlass::gemm::threadblock::GemmBatchedIdentityThreadblockSwizzle, 4,
+    cutlass::gemm::kernel::GroupScheduleMode::kDeviceOnly>::GemmKernel>;
 
 // Reads and writes 16 bytes at a time.
 template <class LayoutA, class LayoutB>
-using Tf32 = cutlass::gemm::device::GemmGrouped<
-    typename cutlass::gemm::kernel::DefaultGemmGrouped<
-        float, LayoutA, cutlass::ComplexTransform::kNone, 4, float, LayoutB,
-        cutlass::ComplexTransform::kNone, 4, float, RowMajor, float, cutlass::arch::OpClassTensorOp,
-        cutlass::arch::Sm80, cutlass::gemm::GemmShape<64, 64, 16>,
-        cutlass::gemm::GemmShape<32, 32, 16>, cutlass::gemm::GemmShape<16, 8, 8>,
-        cutlass::epilogue::thread::LinearCombinationRelu<float, 4, float, float>,
-        cutlass::gemm::threadblock::GemmBatchedIdentityThreadblockSwizzle, 3,
-        cutlass::gemm::kernel::GroupScheduleMode::kDeviceOnly>::GemmKernel>;
+using Tf32 = cutlass::gemm::device::GemmGrouped<typename cutlass::gemm::kernel::DefaultGemmGrouped<
+    float, LayoutA, cutlass::ComplexTransform::kNone, 4, float, LayoutB,
+    cutlass::ComplexTransform::kNone, 4, float, RowMajor, float, cutlass::arch::OpClassTensorOp,
+    cutlass::arch::Sm80, cutlass::gemm::GemmShape<64, 64, 16>, cutlass::gemm::GemmShape<32, 32, 16>,
+    cutlass::gemm::GemmShape<16, 8, 8>,
+    cutlass::epilogue::thread::LinearCombinationRelu<float, 4, float, float>,
+    cutlass::gemm::threadblock::GemmBatchedIdentityThreadblockSwizzle, 3,
+    cutlass::gemm::kernel::GroupScheduleMode::kDeviceOnly>::GemmKernel>;
 
 template <class Gemm>
 void run_cutlass(Context& context, std::span<const GemmProblem<float>> problems,
@@ -152,8 +149,7 @@ void run_cutlass(Context& context, std::span<const GemmProblem<float>> problems,
   if (blocks < 1 || gemm.initialize(arguments) != cutlass::Status::kSuccess ||
       gemm.run(device_of(context).stream()) != cutlass::Status::kSuccess) {
     throw Error("the grouped matrix product of " + std::to_string(count) +
-                " towers could not be launched: " +
-                cudaGetErrorString(cudaGetLastError()));
+                " towers could not be launched: " + cudaGetErrorString(cudaGetLastError()));
   }
 }
 
@@ -173,8 +169,10 @@ bool fits_16_bytes(Transpose ta, Transpose tb, std::span<const GemmProblem<float
 template <template <class, class> class Gemm>
 void run_layouts(Context& context, Transpose ta, Transpose tb,
                  std::span<const GemmProblem<float>> problems, GroupedEpilogue epilogue) {
-  if (tb == Transpose::yes) return run_cutlass<Gemm<RowMajor, ColumnMajor>>(context, problems, epilogue);
-  if (ta == Transpose::yes) return run_cutlass<Gemm<ColumnMajor, RowMajor>>(context, problems, epilogue);
+  if (tb == Transpose::yes)
+    return run_cutlass<Gemm<RowMajor, ColumnMajor>>(context, problems, epilogue);
+  if (ta == Transpose::yes)
+    return run_cutlass<Gemm<ColumnMajor, RowMajor>>(context, problems, epilogue);
   run_cutlass<Gemm<RowMajor, RowMajor>>(context, problems, epilogue);
 }
 

@@ -33,17 +33,29 @@ __global__ void start_inverse(T* a,               // (S, n, n)
 // The first problem whose info is not zero sets the latch, unless an earlier fault already has.
 // One thread: the batch is small and the order then is the problems'.
 __global__ void latch_info(const int* info,  // (S)
-                           int problems, FaultCode code, FaultSite site, Fault* latch)
-{
+                           int problems, FaultCode code, FaultSite site, Fault* latch) {
   if (latch->code != static_cast<int32_t>(FaultCode::none)) return;
   for (int problem = 0; problem < problems; ++problem) {
     if (info[problem] == 0) continue;
-    latch->code = static_cast<int32_t>(code);
-    latch->site = static_cast<int32_t>(site);
-    latch->problem = problem;
-    latch->detail = info[problem];
+    *latch = {static_cast<int32_t>(code), static_cast<int32_t>(site), problem, info[problem]};
     return;
   }
+}
+
+// After a fault the matrices may hold NaN, on which an eigensolver need not return: give it I.
+template <class T>
+__global__ void replace_after_fault(const Fault* latch, int n,
+                                    T* a)  // (S, n, n)
+{
+  if (latch->code == static_cast<int32_t>(FaultCode::none)) return;
+  const int64_t size = static_cast<int64_t>(n) * n;
+  const int64_t i = static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+  if (i < size) a[blockIdx.y * size + i] = i % (n + 1) == 0 ? T(1) : T(0);
+}
+
+dim3 elementwise(int64_t n, int64_t batch) {
+  return dim3(static_cast<unsigned>((n * n + kThreads - 1) / kThreads),
+              static_cast<unsigned>(batch));
 }
 
 // A row-major lower triangle is the column-major upper one.
@@ -86,8 +98,7 @@ void inverse_cholesky_factor(Context& context, View<T, 3> a, View<T, 3> inverse_
   T** inverse_pointers = context.scratch().template take<T*, 1>({batch}).data;
   int* info = context.scratch().template take<int, 1>({batch}).data;
 
-  const unsigned blocks = (static_cast<unsigned>(n) * n + kThreads - 1) / kThreads;
-  launch(device.stream(), start_inverse<T>, dim3(blocks, batch), dim3(kThreads), 0, a.data,
+  launch(device.stream(), start_inverse<T>, elementwise(n, batch), dim3(kThreads), 0, a.data,
          inverse_factor.data, n, a_pointers, inverse_pointers);
   CFAA_CUDA_CHECK(potrf_call(device.solver(), n, a_pointers, info, batch));
   launch(device.stream(), latch_info, dim3(1), dim3(1), 0, static_cast<const int*>(info), batch,
@@ -114,6 +125,8 @@ void eigen_symmetric(Context& context, View<T, 3> a, MatrixView<T> values, Eigen
   void* workspace = context.scratch().take_bytes(device_bytes);
   int* info = context.scratch().template take<int, 1>({batch}).data;
   std::vector<char> host_workspace(host_bytes);
+  launch(device.stream(), replace_after_fault<T>, elementwise(n, batch), dim3(kThreads), 0,
+         context.fault_latch(), static_cast<int>(n), a.data);
   CFAA_CUDA_CHECK(cusolverDnXsyevBatched(device.solver(), params, mode, kRowMajorLower, n,
                                          kDataType<T>, a.data, n, kDataType<T>, values.data,
                                          kDataType<T>, workspace, device_bytes,
@@ -122,7 +135,7 @@ void eigen_symmetric(Context& context, View<T, 3> a, MatrixView<T> values, Eigen
          static_cast<int>(batch), FaultCode::eigensolver_failed, site, context.fault_latch());
 }
 
-#define CFAA_INSTANTIATE(T)                                                             \
+#define CFAA_INSTANTIATE(T)                                                              \
   template void inverse_cholesky_factor<T>(Context&, View<T, 3>, View<T, 3>, FaultSite); \
   template void eigen_symmetric<T>(Context&, View<T, 3>, MatrixView<T>, Eigenvectors, FaultSite);
 CFAA_INSTANTIATE(float)

@@ -11,8 +11,9 @@
 
 namespace cfaa::cuda {
 
-// a[s] (n, n) symmetric positive definite = C C', C lower triangular, overwrites a's lower triangle.
-// inverse_factor[s] (n, n) = C^-1, so that a^-1 = inverse_factor' inverse_factor. Both contiguous.
+// a[s] (n, n) symmetric positive definite = C C', C lower triangular, overwrites a's lower
+// triangle. inverse_factor[s] (n, n) = C^-1, so that a^-1 = inverse_factor' inverse_factor. Both
+// contiguous.
 template <class T>
 void inverse_cholesky_factor(Context& context, View<T, 3> a, View<T, 3> inverse_factor,
                              FaultSite site);

@@ -1,19 +1,28 @@
-// The distance between attribution graphs on the GPU (equations: host/ops/graph_wasserstein.h). All
-// sets, and all pairs, go through each step together. With L + J = M M' by Cholesky and Y = M^-1,
-// C = Y' is a factor of Sigma = Y'Y, so that R = C_S' C_T = Y_S Y_T'. With RR' = W diag(s^2) W':
+// The distance between attribution graphs on the GPU (equations: host/ops/graph_wasserstein.h); all
+// sets, and all pairs, go through each step together. With L + J = K K' by Cholesky and Y = K^-1,
+// C = Y' is a factor of Sigma, and R = C_S' C_T = Y_S Y_T'. Let Q = (RR')^(-1/2) R be R's polar
+// factor and E = C_T - C_S Q what is left when C_S is turned onto C_T. Then
 //
-//   C_S (U S U') C_S'                     = F_S' F_S,   F_S = diag(s^(1/2))  W' Y_S
-//   C_T (V S V') C_T',  R Y_T = Y_S Sigma_T  = F_T' F_T,   F_T = diag(s^(-1/2)) W' Y_S Sigma_T
+//   d_W = |E|^2,   dL_S = Sigma_S E (C_S Q)',   dL_T = -Sigma_T E C_T'   (up to transposition)
 //
-// which keeps both symmetric and needs no inverse of R.
+// which is the header's without its cancellation: Tr Sigma_S + Tr Sigma_T - 2 |R|_* loses
+// log10(Tr Sigma / d_W) digits, more than float has to spare, where an error of Q, the minimiser of
+// |C_T - C_S Q|, enters |E|^2 squared. Written with Y, E' and X = (C_S Q)' = Q'Y_S every operand is
+// read along its rows:
+//
+//   E' = Y_T - X,   dL_S = Y_S' (Y_S E) X,   dL_T = -Y_T' (Y_T E) Y_T
+//
+// (RR')^(-1/2) is made in double: it squares R's condition.
 
 #include <limits>
 
 #include "cuda/blas.h"
 #include "cuda/launch.h"
+#include "cuda/nvtx.h"
 #include "cuda/solver.h"
 #include "host/ops/graph_wasserstein.h"
 #include "kernels/block.cuh"
+#include "kernels/latch.cuh"
 
 namespace cfaa::cuda {
 namespace {
@@ -23,17 +32,18 @@ constexpr int kThreads = 256;
 // A = (|B| + |B'|)/2 + floor off the diagonal, L = diag(A 1) - A, and L + J. One block per row of a
 // set; the degree is summed in double.
 template <class T>
-__global__ void laplacian(const double* b,  // (S, D, D)
+__global__ void laplacian(const double* b,  // (2P, D, D)
                           double floor, int d,
-                          T* out,      // (S, D, D)  L
-                          T* plus_j)   // (S, D, D)  L + J
+                          T* out,     // (2P, D, D)  L
+                          T* plus_j)  // (2P, D, D)  L + J
 {
-  const int64_t s = blockIdx.y, row = blockIdx.x;
+  const int64_t s = blockIdx.y;
+  const int row = static_cast<int>(blockIdx.x);
   const double* set = b + s * d * d;
   const int64_t start = (s * d + row) * d;
   const double j_part = 1.0 / d;
   double degree = 0;
-  for (int64_t column = threadIdx.x; column < d; column += blockDim.x) {
+  for (int column = static_cast<int>(threadIdx.x); column < d; column += kThreads) {
     if (column == row) continue;
     const double a = (fabs(set[row * d + column]) + fabs(set[column * d + row])) / 2 + floor;
     degree += a;
@@ -47,52 +57,79 @@ __global__ void laplacian(const double* b,  // (S, D, D)
   }
 }
 
-// d_W = Tr Sigma_S + Tr Sigma_T - 2 sum_j s_j, added in double. One block per pair.
-template <class T>
-__global__ void distance(const T* sigma,   // (2P, D, D)
-                         const T* values,  // (P, D)  s^2
-                         int pairs, int d,
-                         T* out)  // (P)
+template <class From, class To>
+__global__ void convert(const From* from,  // (P, D, D)
+                        int size,
+                        To* to)  // (P, D, D)
 {
-  const int64_t p = blockIdx.x;
-  const int64_t size = static_cast<int64_t>(d) * d;
-  double sum = 0;
-  for (int64_t j = threadIdx.x; j < d; j += blockDim.x) {
-    const int64_t diagonal = j * (d + 1);
-    const double value = static_cast<double>(values[p * d + j]);
-    sum += static_cast<double>(sigma[p * size + diagonal]) +
-           static_cast<double>(sigma[(pairs + p) * size + diagonal]) - 2 * sqrt(fmax(value, 0.0));
-  }
-  sum = block_sum(sum);
-  if (threadIdx.x == 0) out[p] = static_cast<T>(sum);
+  const int64_t p = blockIdx.y;
+  const int i = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
+  if (i < size) to[p * size + i] = static_cast<To>(from[p * size + i]);
 }
 
-// Rows of W' times s^(1/2) for the source and s^(-1/2) for the target. Squares below the rounding of
-// the largest are noise: they are held there, so that the target's factor stays bounded.
-template <class T>
-__global__ void weigh_eigenvectors(const T* vectors,  // (P, D, D)  row j for values_j
-                                   const T* values,   // (P, D)  s^2, ascending
-                                   int pairs, int d,
-                                   T* out)  // (2P, D, D)
+// Row j, the eigenvector of RR' for values_j = s_j^2, times s_j^(-1/2): the rows' Gram matrix then
+// is (RR')^(-1/2). Values below the rounding of the largest are noise and are held there.
+__global__ void weigh_eigenvectors(const double* values,  // (P, D)  ascending
+                                   int d,
+                                   double* vectors)  // (P, D, D)
 {
   const int64_t p = blockIdx.y;
   const int size = d * d;
   const int i = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
   if (i >= size) return;
-  const T least = values[p * d + d - 1] * std::numeric_limits<T>::epsilon();
-  const T value = values[p * d + i / d];
-  const T root = sqrt(sqrt(value > least ? value : least));
-  const T vector = vectors[p * size + i];
-  out[p * size + i] = vector * root;
-  out[(pairs + p) * size + i] = vector / root;
+  const double least = values[p * d + d - 1] * std::numeric_limits<double>::epsilon();
+  const double value = fmax(values[p * d + i / d], least);
+  vectors[p * size + i] *= 1 / sqrt(sqrt(value));
+}
+
+// E' = Y_T - X, for the source's gradient and the target's; -Y_T, the target's right factor, beside
+// X, the source's; and the rows' shares of |E|^2. One block per row of a pair.
+template <class T>
+__global__ void residual(const T* y,  // (2P, D, D)
+                         int pairs, int d,
+                         T* right,        // (2P, D, D)  X given; -Y_T written
+                         T* e,            // (2P, D, D)  E' twice
+                         double* shares)  // (P, D)
+{
+  const int64_t p = blockIdx.y;
+  const int row = static_cast<int>(blockIdx.x);
+  const int64_t source = (p * d + row) * d, target = ((pairs + p) * d + row) * d;
+  double sum = 0;
+  for (int column = static_cast<int>(threadIdx.x); column < d; column += kThreads) {
+    const T y_target = y[target + column];
+    const T left = y_target - right[source + column];
+    e[source + column] = left;
+    e[target + column] = left;
+    right[target + column] = -y_target;
+    sum += static_cast<double>(left) * static_cast<double>(left);
+  }
+  sum = block_sum(sum);
+  if (threadIdx.x == 0) shares[p * d + row] = sum;
+}
+
+// d_W = |E|^2. One block per pair.
+template <class T>
+__global__ void distance(const double* shares,  // (P, D)
+                         int d,
+                         T* out,  // (P)
+                         Fault* latch) {
+  const int64_t p = blockIdx.x;
+  double sum = 0;
+  for (int j = static_cast<int>(threadIdx.x); j < d; j += kThreads) sum += shares[p * d + j];
+  sum = block_sum(sum);
+  if (threadIdx.x != 0) return;
+  out[p] = static_cast<T>(sum);
+  if (!isfinite(sum)) {
+    latch_fault(latch, FaultCode::not_finite, FaultSite::wasserstein, static_cast<int>(p), -1);
+  }
 }
 
 // dA_ij = dL_ii - dL_ij,  dB = sign(B) o (dA + dA')/2
 template <class T>
-__global__ void edge_gradient(const double* b,  // (S, D, D)
-                              const T* dl,      // (S, D, D)  gradient of L, symmetric up to rounding
+__global__ void edge_gradient(const double* b,  // (2P, D, D)
+                              const T* dl,      // (2P, D, D)  only its symmetric part counts
                               int d,
-                              double* out)  // (S, D, D)
+                              double* out)  // (2P, D, D)
 {
   const int64_t s = blockIdx.y;
   const int size = d * d;
@@ -100,20 +137,17 @@ __global__ void edge_gradient(const double* b,  // (S, D, D)
   if (i >= size) return;
   const int row = i / d, column = i % d;
   const T* set = dl + s * size;
-  const double edge = (static_cast<double>(set[row * (d + 1)]) - static_cast<double>(set[i]) +
-                       static_cast<double>(set[column * (d + 1)]) -
-                       static_cast<double>(set[column * d + row])) /
-                      2;
+  const double diagonal = static_cast<double>(set[row * (d + 1)]) + set[column * (d + 1)];
+  const double across = static_cast<double>(set[i]) + set[column * d + row];
   const double value = b[s * size + i];
-  out[s * size + i] = value > 0 ? edge : value < 0 ? -edge : 0.0;
+  out[s * size + i] = value == 0 ? 0.0 : copysign(0.5, value) * (diagonal - across);
 }
 
 // Problems first .. first + count of a batch.
 template <class T>
 View<T, 3> problems(View<T, 3> batch, int64_t first, int64_t count) {
-  return {batch.data + first * batch.stride[0],
-          {count, batch.shape[1], batch.shape[2]},
-          batch.stride};
+  return {
+      batch.data + first * batch.stride[0], {count, batch.shape[1], batch.shape[2]}, batch.stride};
 }
 
 }  // namespace
@@ -121,45 +155,54 @@ View<T, 3> problems(View<T, 3> batch, int64_t first, int64_t count) {
 template <class T>
 void graph_wasserstein(Context& context, View<const double, 3> b, double graph_floor,
                        const GraphWasserstein<T>& result) {
+  const Range range("graph Wasserstein");
   Device& device = device_of(context);
   Arena& arena = context.scratch();
   const cudaStream_t stream = device.stream();
   const int64_t sets = b.shape[0], pairs = sets / 2, n = b.shape[1];
   const int d = static_cast<int>(n), p = static_cast<int>(pairs);
-  const unsigned blocks = static_cast<unsigned>((n * n + kThreads - 1) / kThreads);
-  const dim3 block(kThreads);
-  const auto work = arena.template take<T, 3>({sets, n, n});
+  const unsigned columns = static_cast<unsigned>(n), layers = static_cast<unsigned>(pairs);
+  const dim3 block(kThreads), elements((columns * columns + kThreads - 1) / kThreads, layers);
   const auto y = arena.template take<T, 3>({sets, n, n});
-  const auto sigma = arena.template take<T, 3>({sets, n, n});
-  const auto weighed = arena.template take<T, 3>({sets, n, n});
+  const auto right = arena.template take<T, 3>({sets, n, n});
+  const auto work = arena.template take<T, 3>({sets, n, n});
   const auto r = arena.template take<T, 3>({pairs, n, n});
-  const auto rr = arena.template take<T, 3>({pairs, n, n});
-  const auto values = arena.template take<T, 2>({pairs, n});
+  const auto values = arena.template take<double, 2>({pairs, n});
+  const auto shares = arena.template take<double, 2>({pairs, n});
+  const auto wide = arena.template take<double, 3>({pairs, n, n});
+  const auto wide_rr = arena.template take<double, 3>({pairs, n, n});
   const auto y_source = problems(y, 0, pairs), y_target = problems(y, pairs, pairs);
+  const auto q = problems(work, 0, pairs), root = problems(work, pairs, pairs);
 
-  // Sigma = (L + J)^-1 = Y'Y
-  launch(stream, laplacian<T>, dim3(static_cast<unsigned>(n), static_cast<unsigned>(sets)), block,
-         0, b.data, graph_floor, d, result.laplacian.data, work.data);
+  // L and Y
+  launch(stream, laplacian<T>, dim3(columns, 2 * layers), block, 0, b.data, graph_floor, d,
+         result.laplacian.data, work.data);
   inverse_cholesky_factor<T>(context, work, y, FaultSite::graph);
-  gemm<T>(device, Transpose::yes, Transpose::no, 1, y, y, 0, sigma);
 
-  // R = Y_S Y_T', its singular values and left vectors
+  // R, (RR')^(-1/2) and Q
   gemm<T>(device, Transpose::no, Transpose::yes, 1, y_source, y_target, 0, r);
-  gemm<T>(device, Transpose::no, Transpose::yes, 1, r, r, 0, rr);
-  eigen_symmetric<T>(context, rr, values, Eigenvectors::yes, FaultSite::wasserstein);
-  launch(stream, distance<T>, dim3(static_cast<unsigned>(pairs)), block, 0, sigma.data, values.data,
-         p, d, result.distance.data);
+  launch(stream, convert<T, double>, elements, block, 0, r.data, d * d, wide.data);
+  gemm<double>(device, Transpose::no, Transpose::yes, 1, wide, wide, 0, wide_rr);
+  eigen_symmetric<double>(context, wide_rr, values, Eigenvectors::yes, FaultSite::wasserstein);
+  launch(stream, weigh_eigenvectors, elements, block, 0, values.data, d, wide_rr.data);
+  gemm<double>(device, Transpose::yes, Transpose::no, 1, wide_rr, wide_rr, 0, wide);
+  launch(stream, convert<double, T>, elements, block, 0, wide.data, d * d, root.data);
+  gemm<T>(device, Transpose::no, Transpose::no, 1, root, r, 0, q);
 
-  // dL = F'F - Sigma^2
-  launch(stream, weigh_eigenvectors<T>, dim3(blocks, static_cast<unsigned>(pairs)), block, 0,
-         rr.data, values.data, p, d, weighed.data);
-  gemm<T>(device, Transpose::no, Transpose::no, 1, r, y_target, 0, rr);
-  device.copy(y_target.data, rr.data, static_cast<std::size_t>(rr.size()) * sizeof(T));
-  gemm<T>(device, Transpose::no, Transpose::no, 1, weighed, y, 0, work);
-  gemm<T>(device, Transpose::no, Transpose::no, -1, sigma, sigma, 0, weighed);
-  gemm<T>(device, Transpose::yes, Transpose::no, 1, work, work, 1, weighed);
-  launch(stream, edge_gradient<T>, dim3(blocks, static_cast<unsigned>(sets)), block, 0, b.data,
-         weighed.data, d, result.b_gradient.data);
+  // X = Q'Y_S and d_W
+  gemm<T>(device, Transpose::yes, Transpose::no, 1, q, y_source, 0, problems(right, 0, pairs));
+  launch(stream, residual<T>, dim3(columns, layers), block, 0, y.data, p, d, right.data, work.data,
+         shares.data);
+  launch(stream, distance<T>, dim3(layers), block, 0, shares.data, d, result.distance.data,
+         context.fault_latch());
+
+  // dL = Y' (Y E) [X or -Y_T]
+  const auto y_e = arena.template take<T, 3>({sets, n, n});
+  gemm<T>(device, Transpose::no, Transpose::yes, 1, y, work, 0, y_e);
+  gemm<T>(device, Transpose::no, Transpose::no, 1, y_e, right, 0, work);
+  gemm<T>(device, Transpose::yes, Transpose::no, 1, y, work, 0, y_e);
+  launch(stream, edge_gradient<T>, dim3(elements.x, 2 * layers), block, 0, b.data, y_e.data, d,
+         result.b_gradient.data);
 }
 
 template void graph_wasserstein<float>(Context&, View<const double, 3>, double,

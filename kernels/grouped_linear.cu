@@ -1,6 +1,6 @@
 // The towers' linear layers on the GPU (contract: host/ops/grouped_linear.h). Each of the three
-// products is one grouped GEMM with the bias and relu in its epilogue; the backward's kernel masks dY
-// and adds up the bias gradient in the same pass over it.
+// products is one grouped GEMM with the bias and relu in its epilogue; the backward's kernel masks
+// dY and adds up the bias gradient in the same pass over it.
 
 #include "cuda/grouped_gemm.h"
 #include "cuda/launch.h"
@@ -37,8 +37,7 @@ struct BackwardTowers {
 // P = dY where Y > 0, and db += sum of P's rows, in an order that does not depend on timing. One
 // block per 32 columns of a tower, a warp for every 32nd row.
 template <class T>
-__global__ void mask_and_sum(BackwardTowers<T> towers)
-{
+__global__ void mask_and_sum(BackwardTowers<T> towers) {
   CFAA_SHARED(T, parts, kColumns * kRowsAtOnce);
   const int g = static_cast<int>(blockIdx.y), lane = lane_index(), warp = warp_index();
   const int column = static_cast<int>(blockIdx.x) * kColumns + lane;
@@ -68,8 +67,8 @@ __global__ void mask_and_sum(BackwardTowers<T> towers)
 }  // namespace
 
 template <class T>
-void grouped_linear(Context& context, std::span<const LinearLayer<T>> layers,
-                    Activation activation, MathMode math) {
+void grouped_linear(Context& context, std::span<const LinearLayer<T>> layers, Activation activation,
+                    MathMode math) {
   GemmProblem<T> problems[kMaxTowers];
   for (std::size_t g = 0; g < layers.size(); ++g) {
     const LinearLayer<T>& layer = layers[g];
@@ -158,12 +157,11 @@ void grouped_linear_backward(Context& context, std::span<const LinearLayer<T>> l
                   {.relu = false, .beta = 1}, math);
 }
 
-#define CFAA_INSTANTIATE(T)                                                                   \
-  template void grouped_linear<T>(Context&, std::span<const LinearLayer<T>>, Activation,      \
-                                  MathMode);                                                  \
-  template void grouped_linear_backward<T>(Context&, std::span<const LinearLayer<T>>,         \
-                                           Activation, std::span<const LinearGradient<T>>,    \
-                                           MathMode);
+#define CFAA_INSTANTIATE(T)                                                                       \
+  template void grouped_linear<T>(Context&, std::span<const LinearLayer<T>>, Activation,          \
+                                  MathMode);                                                      \
+  template void grouped_linear_backward<T>(Context&, std::span<const LinearLayer<T>>, Activation, \
+                                           std::span<const LinearGradient<T>>, MathMode);
 CFAA_INSTANTIATE(float)
 CFAA_INSTANTIATE(double)
 #undef CFAA_INSTANTIATE

@@ -1,8 +1,8 @@
 // SLIM on the GPU (equations and shapes: host/ops/slim.h). All sets go through each step together:
 // products by one strided-batched GEMM, inverses by one batched Cholesky, (BB' + delta I)^(-1/2) by
 // one batched eigendecomposition; the kernels here are what lies between. At D = 300 everything a
-// round touches (4 sets, 0.7 MB per matrix) stays in the L2 cache, so the kernels are written for
-// few launches, not for coalesced transposes; the eigensolver takes nearly all of the time.
+// round touches (4 sets, 0.7 MB per matrix) stays in the L2 cache; the eigensolver takes nearly all
+// of the time.
 //
 // Nothing waits for the host. The number of rounds is fixed; a set whose objective has converged
 // keeps its Xi, so that every later round repeats its last one bit by bit.
@@ -11,74 +11,20 @@
 
 #include "cuda/blas.h"
 #include "cuda/launch.h"
+#include "cuda/nvtx.h"
 #include "cuda/solver.h"
-#include "host/core/error.h"
-#include "host/ops/embedding_pair.h"
 #include "host/ops/slim.h"
 #include "kernels/block.cuh"
+#include "kernels/latch.cuh"
+#include "kernels/widened_sets.cuh"
 
 namespace cfaa::cuda {
 namespace {
 
-constexpr int kThreads = 256;
-constexpr int kMaxSets = 2 * kMaxPairs;
-// Rows widened to double at a time: bounds the scratch whatever N is.
-constexpr int64_t kChunkRows = 1024;
+constexpr int kThreads = kElementThreads;
 
-// The sets as kernels see them. Passed by value: no copy to the device, nothing to wait for.
-template <class T>
-struct Sets {
-  T* data[kMaxSets];         // each (N, D)
-  int64_t stride[kMaxSets];  // between rows
-  int64_t rows[kMaxSets];    // N
-
-  template <class F>
-  void for_each_pointer(F f) const {
-    for (T* pointer : data) f(pointer);
-  }
-};
-
-template <class T>
-Sets<T> pack(std::span<const MatrixView<T>> views) {
-  CFAA_ASSERT(views.size() <= kMaxSets);
-  Sets<T> sets{};
-  for (std::size_t s = 0; s < views.size(); ++s) {
-    sets.data[s] = views[s].data;
-    sets.stride[s] = views[s].stride[0];
-    sets.rows[s] = views[s].rows();
-  }
-  return sets;
-}
-
-// Rows first .. first + chunk of each set in double; rows past a set's end are zero, so that sets of
-// different N share one batched GEMM.
-template <class T>
-__global__ void widen(Sets<const T> sets, int64_t first, int64_t chunk, int d,
-                      double* out)  // (S, chunk, D)
-{
-  const int64_t s = blockIdx.y;
-  const int i = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
-  if (i >= chunk * d) return;
-  const int64_t row = first + i / d;
-  const int column = i % d;
-  out[s * chunk * d + i] =
-      row < sets.rows[s] ? static_cast<double>(sets.data[s][row * sets.stride[s] + column]) : 0.0;
-}
-
-template <class T>
-__global__ void add_rows(const double* values,  // (S, chunk, D)
-                         int64_t first, int64_t chunk, int d, Sets<T> sets)
-{
-  const int64_t s = blockIdx.y;
-  const int i = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
-  if (i >= chunk * d) return;
-  const int64_t row = first + i / d;
-  if (row >= sets.rows[s]) return;
-  T* to = sets.data[s] + row * sets.stride[s] + i % d;
-  *to = static_cast<T>(*to + values[s * chunk * d + i]);
-}
-
-// nu of each set, and no round made yet. One block per set.
+// nu of each set, and no round made yet. A set of zeros has no scale of its own: it keeps nu as
+// given, and B = 0 whatever nu is. One block per set.
 __global__ void start_sets(const double* gram,  // (S, D, D)
                            int d, double nu, bool relative,
                            double* nu_out,    // (S)
@@ -92,7 +38,7 @@ __global__ void start_sets(const double* gram,  // (S, D, D)
   }
   trace = block_sum(trace);
   if (threadIdx.x == 0) {
-    nu_out[s] = relative ? nu * trace / d : nu;
+    nu_out[s] = trace > 0 ? nu * (trace / d) : nu;
     rounds[s] = 0;
     stopped[s] = 0;
   }
@@ -119,7 +65,7 @@ __global__ void add_penalty(const double* gram,      // (S, D, D)
 }
 
 // exact  gamma_j = (1 - nu (Theta Xi)_jj) / Theta_jj,  B = I - nu Theta Xi - Theta diag(gamma)
-// paper  B_ij = -Theta_ij / Theta_jj
+// paper  gamma_j = 1 / Theta_jj,                       B = I - Theta diag(gamma)
 // Every thread works out its column's gamma again: two loads that its warp's neighbours share.
 __global__ void mix(const double* theta,     // (S, D, D)
                     const double* theta_xi,  // (S, D, D), or null: 2 Theta
@@ -134,40 +80,42 @@ __global__ void mix(const double* theta,     // (S, D, D)
   if (i >= size) return;
   const int row = i / d, column = i % d;
   const int64_t at = s * size + i, diagonal = s * size + column * (d + 1);
-  const double theta_jj = theta[diagonal];
-  double g = 0, mixed = 0;
-  if (step == SlimStep::exact) {
-    const double tx_ij = theta_xi != nullptr ? theta_xi[at] : 2 * theta[at];
-    const double tx_jj = theta_xi != nullptr ? theta_xi[diagonal] : 2 * theta_jj;
-    g = (1 - nu[s] * tx_jj) / theta_jj;
-    mixed = -nu[s] * tx_ij - theta[at] * g;
-  } else {
-    mixed = -theta[at] / theta_jj;
-  }
-  b[at] = row == column ? 0.0 : mixed;
+  const double weight = step == SlimStep::exact ? nu[s] : 0.0;
+  const double tx_ij = theta_xi != nullptr ? theta_xi[at] : 2 * theta[at];
+  const double tx_jj = theta_xi != nullptr ? theta_xi[diagonal] : 2 * theta[diagonal];
+  const double g = (1 - weight * tx_jj) / theta[diagonal];
+  b[at] = row == column ? 0.0 : -weight * tx_ij - theta[at] * g;
   if (row == column) gamma[s * d + column] = g;
 }
 
-// The rows' shares of |Z - ZB|^2 = Tr((I - B)' Z'Z (I - B)). One block per row of a set.
-__global__ void row_residual(const double* gram,    // (S, D, D)
-                             const double* b,       // (S, D, D)
-                             const double* gram_b,  // (S, D, D)  Z'Z B
-                             int d,
+// The rows' shares of |Z - ZB|^2 = Tr((I - B)' Z'Z (I - B)), with no further product and no
+// cancellation against a large Z'Z: as Theta^-1 = Z'Z + nu Xi, Z'Z (I - B) is diag(gamma) + nu Xi B
+// after the exact step and diag(gamma) - nu Xi (I - B) after the paper's, and diag(B) = 0. One
+// block per row of a set.
+__global__ void row_residual(const double* xi,     // (S, D, D), or null: 2 I
+                             const double* b,      // (S, D, D)
+                             const double* bb,     // (S, D, D)  BB'
+                             const double* gamma,  // (S, D)
+                             const double* nu,     // (S)
+                             SlimStep step, int d,
                              double* out)  // (S, D)
 {
-  const int64_t s = blockIdx.y, row = blockIdx.x;
+  const int64_t s = blockIdx.y;
+  const int row = static_cast<int>(blockIdx.x);
   const int64_t start = (s * d + row) * d;
   double sum = 0;
-  for (int64_t j = threadIdx.x; j < d; j += blockDim.x) {
+  for (int j = static_cast<int>(threadIdx.x); j < d; j += static_cast<int>(blockDim.x)) {
     const double unit = j == row ? 1.0 : 0.0;
-    sum += (unit - b[start + j]) * (gram[start + j] - gram_b[start + j]);
+    const double weight = xi != nullptr ? xi[start + j] : 2 * unit;
+    const double mixed = b[start + j], square = bb[start + j];
+    sum += weight * (step == SlimStep::exact ? mixed - square : 2 * mixed - unit - square);
   }
   sum = block_sum(sum);
-  if (threadIdx.x == 0) out[s * d + row] = sum;
+  if (threadIdx.x == 0) out[s * d + row] = gamma[s * d + row] + nu[s] * sum;
 }
 
-// objective = 1/2 |Z - ZB|^2 + 2 nu Tr((BB' + delta I)^(1/2)), and whether it still falls. One block
-// per set.
+// objective = 1/2 |Z - ZB|^2 + 2 nu Tr((BB' + delta I)^(1/2)), and whether it still falls. One
+// block per set.
 __global__ void close_round(const double* residual,  // (S, D)
                             const double* values,    // (S, D)  eigenvalues of BB'
                             const double* nu,        // (S)
@@ -175,8 +123,8 @@ __global__ void close_round(const double* residual,  // (S, D)
                             int64_t iterations,
                             double* objective,  // (S, iterations)
                             int32_t* rounds,    // (S)
-                            int32_t* stopped)   // (S)
-{
+                            int32_t* stopped,   // (S)
+                            Fault* latch) {
   const int64_t s = blockIdx.x;
   double sum = 0;
   for (int64_t j = threadIdx.x; j < d; j += blockDim.x) {
@@ -192,13 +140,16 @@ __global__ void close_round(const double* residual,  // (S, D)
   }
   history[round] = sum;
   rounds[s] = static_cast<int32_t>(round + 1);
-  if (tolerance > 0 && round > 0 && history[round - 1] - sum <= tolerance * history[round - 1]) {
+  if (!isfinite(sum)) {
+    latch_fault(latch, FaultCode::not_finite, FaultSite::slim, static_cast<int>(s), -1);
+  }
+  if (tolerance > 0 && round > 0 && history[round - 1] - sum < tolerance * history[round - 1]) {
     stopped[s] = 1;
   }
 }
 
 // Row j, the eigenvector of BB' for values_j, times (4 / (values_j + delta))^(1/4): the rows' Gram
-// matrix then is Xi = 2 (BB' + delta I)^(-1/2).
+// matrix then is Xi = 2 (BB' + delta I)^(-1/2). Rounding may leave a value just below zero.
 __global__ void weigh_eigenvectors(const double* values,  // (S, D)
                                    double delta, int d,
                                    double* vectors)  // (S, D, D)
@@ -211,116 +162,19 @@ __global__ void weigh_eigenvectors(const double* values,  // (S, D)
   vectors[s * size + i] *= sqrt(2 / sqrt(value));
 }
 
-// G without its diagonal, and g_j = -sum_i G_ij Theta_ij. One block per 32 columns, a warp
-// for every eighth row.
-constexpr int kColumns = 32, kRowsAtOnce = 8;
-__global__ void column_products(const double* b_gradient,  // (S, D, D)
-                                const double* theta,       // (S, D, D)
-                                int d,
-                                double* off_diagonal,  // (S, D, D)
-                                double* g)             // (S, D)
-{
-  CFAA_SHARED(double, parts, kColumns * kRowsAtOnce);
-  const int lane = lane_index(), warp = warp_index();
-  const int64_t s = blockIdx.y;
-  const int64_t column = static_cast<int64_t>(blockIdx.x) * kColumns + lane;
-  double sum = 0;
-  if (column < d) {
-    for (int64_t row = warp; row < d; row += kRowsAtOnce) {
-      const int64_t at = (s * d + row) * d + column;
-      const double value = row == column ? 0.0 : b_gradient[at];
-      off_diagonal[at] = value;
-      sum -= value * theta[at];
-    }
-  }
-  parts[warp * kColumns + lane] = sum;
-  __syncthreads();
-  if (warp != 0 || column >= d) return;
-  double total = 0;
-  for (int part = 0; part < kRowsAtOnce; ++part) {
-    const double next = parts[part * kColumns + lane];
-    total += next;
-  }
-  g[s * d + column] = total;
-}
-
-struct ThetaGradient {
-  const double* gradient;     // (S, D, D)  G, diagonal zero
-  const double* gradient_xi;  // (S, D, D)  G Xi, or null: 2 G
-  const double* xi;           // (S, D, D), or null: 2 I
-  const double* theta;        // (S, D, D)
-  const double* gamma;        // (S, D)
-  const double* nu;           // (S)
-  const double* g;            // (S, D)
-
-  template <class F>
-  void for_each_pointer(F f) const {
-    for (const double* pointer : {gradient, gradient_xi, xi, theta, gamma, nu, g}) f(pointer);
-  }
-};
-
-// dTheta_ij of one set
-__device__ double theta_gradient(const ThetaGradient& in, SlimStep step, int64_t s, int64_t i,
-                                 int64_t j, int64_t d) {
-  const int64_t at = (s * d + i) * d + j;
-  const double theta_jj = in.theta[(s * d + j) * d + j];
-  if (step == SlimStep::paper) {
-    return i == j ? -in.g[s * d + j] / (theta_jj * theta_jj) : -in.gradient[at] / theta_jj;
-  }
-  const double gradient_xi = in.gradient_xi != nullptr ? in.gradient_xi[at] : 2 * in.gradient[at];
-  const double xi = in.xi != nullptr ? in.xi[at] : (i == j ? 2.0 : 0.0);
-  const double weight = in.g[s * d + i] / in.theta[(s * d + i) * d + i];
-  double value = -in.nu[s] * (gradient_xi + weight * xi) - in.gradient[at] * in.gamma[s * d + j];
-  if (i == j) value -= weight * in.gamma[s * d + j];
-  return value;
-}
-
-// out = -scale (dTheta + dTheta'): dGram + dGram' = Theta out Theta / scale
-__global__ void symmetric_theta_gradient(ThetaGradient in, SlimStep step, double scale, int d,
-                                         double* out)  // (S, D, D)
-{
-  const int64_t s = blockIdx.y;
-  const int size = d * d;
-  const int i = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
-  if (i >= size) return;
-  const int row = i / d, column = i % d;
-  out[s * size + i] = -scale * (theta_gradient(in, step, s, row, column, d) +
-                                theta_gradient(in, step, s, column, row, d));
-}
-
-dim3 elementwise(int64_t size, int64_t sets) {
-  return dim3(static_cast<unsigned>((size + kThreads - 1) / kThreads), static_cast<unsigned>(sets));
-}
-
-template <class T>
-int64_t longest(std::span<const MatrixView<const T>> sets) {
-  int64_t rows = 0;
-  for (const MatrixView<const T>& set : sets) rows = std::max(rows, set.rows());
-  return rows;
-}
-
-// Rows first .. of every set, as (S, rows, D) in double.
-template <class T>
-View<const double, 3> widened_rows(Context& context, std::span<const MatrixView<const T>> sets,
-                                   int64_t first, View<double, 3> buffer) {
-  const int64_t s = buffer.shape[0], d = buffer.shape[2];
-  const int64_t rows = std::min(buffer.shape[1], longest(sets) - first);
-  launch(device_of(context).stream(), widen<T>, elementwise(rows * d, s), dim3(kThreads), 0,
-         pack(sets), first, rows, static_cast<int>(d), buffer.data);
-  return View<double, 3>(buffer.data, {s, rows, d});
-}
-
 }  // namespace
 
 template <class T>
 void slim(Context& context, std::span<const MatrixView<const T>> sets, const SlimOptions& options,
           const Slim& result) {
+  const Range range("SLIM");
   Device& device = device_of(context);
   Arena& arena = context.scratch();
   const cudaStream_t stream = device.stream();
   const int64_t s = result.b.shape[0], n = result.b.shape[1];
   const int d = static_cast<int>(n);
   const dim3 elements = elementwise(n * n, s), per_set(static_cast<unsigned>(s)), block(kThreads);
+  const dim3 per_row(static_cast<unsigned>(n), static_cast<unsigned>(s));
   const auto gram = arena.take<double, 3>({s, n, n});
   const auto inverse_factor = arena.take<double, 3>({s, n, n});
   const auto product = arena.take<double, 3>({s, n, n});
@@ -331,9 +185,9 @@ void slim(Context& context, std::span<const MatrixView<const T>> sets, const Sli
 
   {  // Z'Z, chunk by chunk
     const Arena::Scope scope(arena);
-    const auto buffer = arena.take<double, 3>({s, std::min(kChunkRows, longest(sets)), n});
-    for (int64_t first = 0; first < longest(sets); first += kChunkRows) {
-      const View<const double, 3> z = widened_rows(context, sets, first, buffer);
+    const auto buffer = arena.take<double, 3>({s, std::min(kChunkRows, most_rows(sets)), n});
+    for (int64_t first = 0; first < most_rows(sets); first += kChunkRows) {
+      const View<const double, 3> z = widened_rows(stream, sets, first, buffer);
       gemm<double>(device, Transpose::yes, Transpose::no, 1, z, z, first == 0 ? 0 : 1, gram);
     }
   }
@@ -348,22 +202,24 @@ void slim(Context& context, std::span<const MatrixView<const T>> sets, const Sli
     inverse_cholesky_factor<double>(context, product, inverse_factor, FaultSite::slim);
     gemm<double>(device, Transpose::yes, Transpose::no, 1, inverse_factor, inverse_factor, 0,
                  result.theta);
+
     // B
-    if (!first) {
+    const bool mixes_xi = !first && options.step == SlimStep::exact;
+    if (mixes_xi) {
       gemm<double>(device, Transpose::no, Transpose::no, 1, result.theta, result.xi, 0, product);
     }
-    launch(stream, mix, elements, block, 0, result.theta.data, first ? nullptr : product.data,
+    launch(stream, mix, elements, block, 0, result.theta.data, mixes_xi ? product.data : nullptr,
            result.nu.data, options.step, d, result.b.data, result.gamma.data);
+
     // the objective, and Xi = 2 (BB' + delta I)^(-1/2) for the next round
-    gemm<double>(device, Transpose::no, Transpose::no, 1, gram, result.b, 0, product);
-    launch(stream, row_residual, dim3(static_cast<unsigned>(n), static_cast<unsigned>(s)), block, 0,
-           gram.data, result.b.data, product.data, d, residual.data);
     gemm<double>(device, Transpose::no, Transpose::yes, 1, result.b, result.b, 0, product);
+    launch(stream, row_residual, per_row, block, 0, first ? nullptr : result.xi.data, result.b.data,
+           product.data, result.gamma.data, result.nu.data, options.step, d, residual.data);
     eigen_symmetric<double>(context, product, values, last ? Eigenvectors::no : Eigenvectors::yes,
                             FaultSite::slim_penalty);
     launch(stream, close_round, per_set, block, 0, residual.data, values.data, result.nu.data,
            options.delta, options.tolerance, d, round, options.iterations, result.objective.data,
-           result.rounds.data, stopped.data);
+           result.rounds.data, stopped.data, context.fault_latch());
     if (last) break;
     launch(stream, weigh_eigenvectors, elements, block, 0, values.data, options.delta, d,
            product.data);
@@ -371,63 +227,9 @@ void slim(Context& context, std::span<const MatrixView<const T>> sets, const Sli
   }
 }
 
-template <class T>
-void slim_backward(Context& context, std::span<const MatrixView<const T>> sets,
-                   const SlimOptions& options, const Slim& forward,
-                   View<const double, 3> b_gradient, double scale,
-                   std::span<const MatrixView<T>> gradients) {
-  Device& device = device_of(context);
-  Arena& arena = context.scratch();
-  const cudaStream_t stream = device.stream();
-  const int64_t s = forward.b.shape[0], n = forward.b.shape[1];
-  const int d = static_cast<int>(n);
-  const auto gradient = arena.take<double, 3>({s, n, n});
-  const auto product = arena.take<double, 3>({s, n, n});
-  const auto symmetric = arena.take<double, 3>({s, n, n});
-  const auto g = arena.take<double, 2>({s, n});
-  const bool has_xi = forward.xi.data != nullptr;
-
-  // dTheta + dTheta'
-  launch(stream, column_products,
-         dim3(static_cast<unsigned>((n + kColumns - 1) / kColumns), static_cast<unsigned>(s)),
-         dim3(kColumns * kRowsAtOnce), 0, b_gradient.data, forward.theta.data, d, gradient.data,
-         g.data);
-  if (has_xi && options.step == SlimStep::exact) {
-    gemm<double>(device, Transpose::no, Transpose::no, 1, gradient, forward.xi, 0, product);
-  }
-  const ThetaGradient in{gradient.data,      has_xi ? product.data : nullptr,
-                         forward.xi.data,    forward.theta.data,
-                         forward.gamma.data, forward.nu.data,
-                         g.data};
-  launch(stream, symmetric_theta_gradient, elementwise(n * n, s), dim3(kThreads), 0, in,
-         options.step, scale, d, symmetric.data);
-
-  // dGram + dGram' = -Theta (dTheta + dTheta') Theta
-  gemm<double>(device, Transpose::no, Transpose::no, 1, forward.theta, symmetric, 0, product);
-  gemm<double>(device, Transpose::no, Transpose::no, 1, product, forward.theta, 0, symmetric);
-
-  // dZ += Z (dGram + dGram'), chunk by chunk
-  const int64_t chunk = std::min(kChunkRows, longest(sets));
-  const auto buffer = arena.take<double, 3>({s, chunk, n});
-  const auto out = arena.take<double, 3>({s, chunk, n});
-  for (int64_t first = 0; first < longest(sets); first += kChunkRows) {
-    const View<const double, 3> z = widened_rows(context, sets, first, buffer);
-    const int64_t rows = z.shape[1];
-    gemm<double>(device, Transpose::no, Transpose::no, 1, z, symmetric, 0,
-                 View<double, 3>(out.data, z.shape));
-    launch(stream, add_rows<T>, elementwise(rows * n, s), dim3(kThreads), 0, out.data, first, rows,
-           d, pack(gradients));
-  }
-}
-
-#define CFAA_INSTANTIATE(T)                                                                      \
-  template void slim<T>(Context&, std::span<const MatrixView<const T>>, const SlimOptions&,      \
-                        const Slim&);                                                            \
-  template void slim_backward<T>(Context&, std::span<const MatrixView<const T>>,                 \
-                                 const SlimOptions&, const Slim&, View<const double, 3>, double, \
-                                 std::span<const MatrixView<T>>);
-CFAA_INSTANTIATE(float)
-CFAA_INSTANTIATE(double)
-#undef CFAA_INSTANTIATE
+template void slim<float>(Context&, std::span<const MatrixView<const float>>, const SlimOptions&,
+                          const Slim&);
+template void slim<double>(Context&, std::span<const MatrixView<const double>>, const SlimOptions&,
+                           const Slim&);
 
 }  // namespace cfaa::cuda

@@ -32,8 +32,7 @@ struct View {
   // A view of mutable elements reads as a view of constant ones.
   template <class Constant>
   operator View<Constant, Rank>() const
-      requires(std::is_same_v<Constant, const T> && !std::is_const_v<T>)
-  {
+      requires(std::is_same_v<Constant, const T> && !std::is_const_v<T>) {
     return {data, shape, stride};
   }
 

@@ -7,8 +7,8 @@
 namespace cfaa::cpu {
 namespace {
 
-// Rows of one product that a thread takes at a time: enough for OpenBLAS to run at speed, few enough
-// that four towers keep many threads busy.
+// Rows of one product that a thread takes at a time: enough for OpenBLAS to run at speed, few
+// enough that four towers keep many threads busy.
 constexpr int64_t kBlockRows = 64;
 
 // Calls body(g, begin, end) for blocks of rows of each problem; rows(g) says how many it has.
@@ -17,22 +17,22 @@ void for_each_row_block(Context& context, std::size_t problems, Rows rows, Body 
   int64_t most = 0;
   for (std::size_t g = 0; g < problems; ++g) most = std::max(most, rows(g));
   const int64_t blocks = (most + kBlockRows - 1) / kBlockRows;
-  context.threads().parallel_for(
-      static_cast<int64_t>(problems) * blocks, 1, [&](int64_t begin, int64_t end, int) {
-        for (int64_t i = begin; i < end; ++i) {
-          const std::size_t g = static_cast<std::size_t>(i / blocks);
-          const int64_t first = i % blocks * kBlockRows;
-          const int64_t last = std::min(first + kBlockRows, rows(g));
-          if (first < last) body(g, first, last);
-        }
-      });
+  context.threads().parallel_for(static_cast<int64_t>(problems) * blocks, 1,
+                                 [&](int64_t begin, int64_t end, int) {
+                                   for (int64_t i = begin; i < end; ++i) {
+                                     const std::size_t g = static_cast<std::size_t>(i / blocks);
+                                     const int64_t first = i % blocks * kBlockRows;
+                                     const int64_t last = std::min(first + kBlockRows, rows(g));
+                                     if (first < last) body(g, first, last);
+                                   }
+                                 });
 }
 
 }  // namespace
 
 template <class T>
-void grouped_linear(Context& context, std::span<const LinearLayer<T>> layers,
-                    Activation activation, MathMode) {
+void grouped_linear(Context& context, std::span<const LinearLayer<T>> layers, Activation activation,
+                    MathMode) {
   use_one_blas_thread();
   const auto rows = [&](std::size_t g) { return layers[g].x.rows(); };
   for_each_row_block(context, layers.size(), rows, [&](std::size_t g, int64_t first, int64_t last) {
@@ -104,12 +104,11 @@ void grouped_linear_backward(Context& context, std::span<const LinearLayer<T>> l
       });
 }
 
-#define CFAA_INSTANTIATE(T)                                                                   \
-  template void grouped_linear<T>(Context&, std::span<const LinearLayer<T>>, Activation,      \
-                                  MathMode);                                                  \
-  template void grouped_linear_backward<T>(Context&, std::span<const LinearLayer<T>>,         \
-                                           Activation, std::span<const LinearGradient<T>>,    \
-                                           MathMode);
+#define CFAA_INSTANTIATE(T)                                                                       \
+  template void grouped_linear<T>(Context&, std::span<const LinearLayer<T>>, Activation,          \
+                                  MathMode);                                                      \
+  template void grouped_linear_backward<T>(Context&, std::span<const LinearLayer<T>>, Activation, \
+                                           std::span<const LinearGradient<T>>, MathMode);
 CFAA_INSTANTIATE(float)
 CFAA_INSTANTIATE(double)
 #undef CFAA_INSTANTIATE

@@ -28,8 +28,8 @@ void check_layers(std::span<const LinearLayer<T>> layers) {
 }  // namespace
 
 template <class T>
-void grouped_linear(Context& context, std::span<const LinearLayer<T>> layers,
-                    Activation activation, MathMode math) {
+void grouped_linear(Context& context, std::span<const LinearLayer<T>> layers, Activation activation,
+                    MathMode math) {
   check_layers(layers);
 
   const Arena::Scope scope(context.scratch());
@@ -56,12 +56,11 @@ void grouped_linear_backward(Context& context, std::span<const LinearLayer<T>> l
   CFAA_DISPATCH(context, grouped_linear_backward<T>)(context, layers, activation, gradients, math);
 }
 
-#define CFAA_INSTANTIATE(T)                                                                   \
-  template void grouped_linear<T>(Context&, std::span<const LinearLayer<T>>, Activation,      \
-                                  MathMode);                                                  \
-  template void grouped_linear_backward<T>(Context&, std::span<const LinearLayer<T>>,         \
-                                           Activation, std::span<const LinearGradient<T>>,    \
-                                           MathMode);
+#define CFAA_INSTANTIATE(T)                                                                       \
+  template void grouped_linear<T>(Context&, std::span<const LinearLayer<T>>, Activation,          \
+                                  MathMode);                                                      \
+  template void grouped_linear_backward<T>(Context&, std::span<const LinearLayer<T>>, Activation, \
+                                           std::span<const LinearGradient<T>>, MathMode);
 CFAA_INSTANTIATE(float)
 CFAA_INSTANTIATE(double)
 #undef CFAA_INSTANTIATE

@@ -40,8 +40,8 @@ struct LinearGradient {
 
 // No two towers may share an output.
 template <class T>
-void grouped_linear(Context& context, std::span<const LinearLayer<T>> layers,
-                    Activation activation, MathMode math = MathMode::fp32);
+void grouped_linear(Context& context, std::span<const LinearLayer<T>> layers, Activation activation,
+                    MathMode math = MathMode::fp32);
 
 template <class T>
 void grouped_linear_backward(Context& context, std::span<const LinearLayer<T>> layers,
@@ -51,8 +51,8 @@ void grouped_linear_backward(Context& context, std::span<const LinearLayer<T>> l
 // The implementations: host/cpu/grouped_linear.cpp and kernels/grouped_linear.cu.
 namespace cpu {
 template <class T>
-void grouped_linear(Context& context, std::span<const LinearLayer<T>> layers,
-                    Activation activation, MathMode math);
+void grouped_linear(Context& context, std::span<const LinearLayer<T>> layers, Activation activation,
+                    MathMode math);
 template <class T>
 void grouped_linear_backward(Context& context, std::span<const LinearLayer<T>> layers,
                              Activation activation, std::span<const LinearGradient<T>> gradients,
@@ -61,8 +61,8 @@ void grouped_linear_backward(Context& context, std::span<const LinearLayer<T>> l
 
 namespace cuda {
 template <class T>
-void grouped_linear(Context& context, std::span<const LinearLayer<T>> layers,
-                    Activation activation, MathMode math);
+void grouped_linear(Context& context, std::span<const LinearLayer<T>> layers, Activation activation,
+                    MathMode math);
 template <class T>
 void grouped_linear_backward(Context& context, std::span<const LinearLayer<T>> layers,
                              Activation activation, std::span<const LinearGradient<T>> gradients,
