@@ -13,8 +13,13 @@ namespace cfaa::cuda {
 namespace {
 
 std::string text(dim3 size) {
-  return "(" + std::to_string(size.x) + ", " + std::to_string(size.y) + ", " +
-         std::to_string(size.z) + ")";
+  return std::string("(")
+      .append(std::to_string(size.x))
+      .append(", ")
+      .append(std::to_string(size.y))
+      .append(", ")
+      .append(std::to_string(size.z))
+      .append(")");
 }
 
 std::string name_of(const void* kernel) {
