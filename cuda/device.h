@@ -44,6 +44,10 @@ class Device final : public DeviceRuntime {
   cudaStream_t stream() const { return stream_; }
   const cudaDeviceProp& properties() const { return properties_; }
 
+  // Dynamic shared memory that a kernel's block may ask for: what the device allows, less a KiB for
+  // the static part.
+  std::size_t shared_limit() const { return properties_.sharedMemPerBlockOptin - 1024; }
+
   // Made on first use, bound to stream(). The workspace of cuBLAS is set, so that a call captured in
   // a graph allocates nothing.
   cublasHandle_t blas();
