@@ -25,6 +25,8 @@ std::string why_unavailable();
 // The current CUDA device.
 std::unique_ptr<DeviceRuntime> make_runtime();
 
+class Graph;
+
 class Device final : public DeviceRuntime {
  public:
   Device();
@@ -48,10 +50,14 @@ class Device final : public DeviceRuntime {
   // the static part.
   std::size_t shared_limit() const { return properties_.sharedMemPerBlockOptin - 1024; }
 
-  // Made on first use, bound to stream(). The workspace of cuBLAS is set, so that a call captured in
-  // a graph allocates nothing.
+  // Made on first use, bound to stream(). The workspace of cuBLAS is set, so that a call captured
+  // in a graph allocates nothing.
   cublasHandle_t blas();
   cusolverDnHandle_t solver();
+
+  // The graph being captured, or nullptr; set by cuda/graph.h.
+  Graph* recorder() const { return recorder_; }
+  void set_recorder(Graph* graph) { recorder_ = graph; }
 
  private:
   cudaDeviceProp properties_{};
@@ -59,8 +65,11 @@ class Device final : public DeviceRuntime {
   cublasHandle_t blas_ = nullptr;
   void* blas_workspace_ = nullptr;
   cusolverDnHandle_t solver_ = nullptr;
+  Graph* recorder_ = nullptr;
 };
 
-inline Device& device_of(Context& context) { return static_cast<Device&>(context.runtime()); }
+inline Device& device_of(Context& context) {
+  return static_cast<Device&>(context.runtime());
+}
 
 }  // namespace cfaa::cuda
