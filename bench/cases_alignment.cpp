@@ -39,8 +39,8 @@ struct Pairs {
   std::vector<double> column(int set, int64_t q) const {
     std::vector<double> values_of_column;
     for (int64_t i = 0; i < sizes.n; ++i) {
-      values_of_column.push_back(host[static_cast<std::size_t>(set)]
-                                     [static_cast<std::size_t>(i * sizes.d + q)]);
+      values_of_column.push_back(
+          host[static_cast<std::size_t>(set)][static_cast<std::size_t>(i * sizes.d + q)]);
     }
     return values_of_column;
   }
@@ -59,7 +59,9 @@ double tolerance() {
 }
 
 // Where the sample of checked attributes lies: first, last and in between.
-std::vector<int64_t> checked_attributes(int64_t d) { return {0, d / 2, d - 1}; }
+std::vector<int64_t> checked_attributes(int64_t d) {
+  return {0, d / 2, d - 1};
+}
 
 double alpha_of(const AlignmentOptions& options, const std::vector<double>& source,
                 const std::vector<double>& target) {
@@ -70,9 +72,9 @@ double alpha_of(const AlignmentOptions& options, const std::vector<double>& sour
 template <class T>
 Case typical_samples_case(const std::shared_ptr<Pairs<T>>& p) {
   const Sizes& sizes = p->sizes;
-  const auto samples_gradient = std::make_shared<Tensor<T, 3>>(
-      p->context, std::array{int64_t{4}, sizes.d, sizes.k},
-      normal<T>(4 * sizes.d * sizes.k, 9, 0, 1).data());
+  const auto samples_gradient =
+      std::make_shared<Tensor<T, 3>>(p->context, std::array{int64_t{4}, sizes.d, sizes.k},
+                                     normal<T>(4 * sizes.d * sizes.k, 9, 0, 1).data());
   const auto step = [p, samples_gradient] {
     p->clear_gradients();
     const auto forward = typical_samples<T>(p->context, p->pairs, p->sizes.alignment.typical);
@@ -86,8 +88,7 @@ Case typical_samples_case(const std::shared_ptr<Pairs<T>>& p) {
   c.detail = fmt::format("4 sets of {} x {}, K {}, {} iterations, forward and backward", sizes.n,
                          sizes.d, sizes.k, sizes.alignment.typical.iterations);
   const double assignments = 4.0 * static_cast<double>(sizes.d * sizes.n * sizes.k);
-  c.work.exponentials =
-      assignments * static_cast<double>(sizes.alignment.typical.iterations + 1);
+  c.work.exponentials = assignments * static_cast<double>(sizes.alignment.typical.iterations + 1);
   c.run = [p, step] {
     const Arena::Scope scope(p->context.scratch());
     step();
@@ -103,8 +104,8 @@ Case typical_samples_case(const std::shared_ptr<Pairs<T>>& p) {
           test::typical_column(target, p->sizes.k, alpha_of(p->sizes.alignment, source, target),
                                p->sizes.alignment.typical.iterations);
       const auto first = static_cast<std::ptrdiff_t>((3 * p->sizes.d + q) * p->sizes.k);
-      const auto found = std::vector<double>(samples.begin() + first,
-                                             samples.begin() + first + p->sizes.k);
+      const auto found =
+          std::vector<double>(samples.begin() + first, samples.begin() + first + p->sizes.k);
       const auto dm =
           std::vector<double>(above.begin() + first, above.begin() + first + p->sizes.k);
       std::vector<double> dz;
@@ -132,8 +133,7 @@ struct Problems {
       for (int64_t q = 0; q < 2 * sizes.d; ++q) {
         std::sort(samples.begin() + q * sizes.k, samples.begin() + (q + 1) * sizes.k);
       }
-      tensors[side] =
-          Tensor<T, 2>(context, {2 * sizes.d, sizes.k}, samples.data());
+      tensors[side] = Tensor<T, 2>(context, {2 * sizes.d, sizes.k}, samples.data());
       host[side].assign(samples.begin(), samples.end());
     }
   }
@@ -213,10 +213,10 @@ Case vertical_loss_case(const std::shared_ptr<Pairs<T>>& p) {
 
   Case c;
   c.name = "vertical_loss";
-  c.detail = fmt::format("4 sets of {} x {}, K {}, forward and backward", sizes.n, sizes.d, sizes.k);
+  c.detail =
+      fmt::format("4 sets of {} x {}, K {}, forward and backward", sizes.n, sizes.d, sizes.k);
   const double assignments = 4.0 * static_cast<double>(sizes.d * sizes.n * sizes.k);
-  c.work.exponentials =
-      assignments * static_cast<double>(sizes.alignment.typical.iterations + 1);
+  c.work.exponentials = assignments * static_cast<double>(sizes.alignment.typical.iterations + 1);
   c.run = [p, step] {
     const Arena::Scope scope(p->context.scratch());
     step();
@@ -232,12 +232,11 @@ Case vertical_loss_case(const std::shared_ptr<Pairs<T>>& p) {
       const auto first = samples.begin() + q * k;
       const auto second = samples.begin() + (2 * p->sizes.d + q) * k;
       const std::vector<double> source(first, first + k), target(second, second + k);
-      double expected =
-          options.solver == OtSolver::exact
-              ? test::exact_transport(source, target).loss
-              : test::entropic_transport(source, target, options.epsilon, options.iterations,
-                                         options.tolerance)
-                    .loss;
+      double expected = options.solver == OtSolver::exact
+                            ? test::exact_transport(source, target).loss
+                            : test::entropic_transport(source, target, options.epsilon,
+                                                       options.iterations, options.tolerance)
+                                  .loss;
       if (options.scale == OtScale::paper) expected /= static_cast<double>(k * k);
       const double error = relative_error({loss[static_cast<std::size_t>(q)]}, {expected});
       if (!(error <= tolerance<T>())) {
@@ -249,8 +248,8 @@ Case vertical_loss_case(const std::shared_ptr<Pairs<T>>& p) {
   return c;
 }
 
-// Multiplications and additions of SLIM's rounds and of the graph's distance, counted as dense matrix
-// work: inverse D^3 * 2, product D^3 * 2, symmetric product D^3, eigenvectors D^3 * 9.
+// Multiplications and additions of SLIM's rounds and of the graph's distance, counted as dense
+// matrix work: inverse D^3 * 2, product D^3 * 2, symmetric product D^3, eigenvectors D^3 * 9.
 double horizontal_flops(const Sizes& sizes) {
   const double d3 = std::pow(static_cast<double>(sizes.d), 3);
   const double gram = static_cast<double>(sizes.n * sizes.d * sizes.d);
