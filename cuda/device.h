@@ -42,6 +42,10 @@ class Device final : public DeviceRuntime {
   void copy(void* to, const void* from, std::size_t bytes) override;
   void fill_zero(void* device, std::size_t bytes) override;
   void synchronize() override;
+#ifdef CFAA_EMULATED
+  bool watches_memory() const override { return true; }
+  void spoil(void* device, std::size_t bytes) override;
+#endif
 
   cudaStream_t stream() const { return stream_; }
   const cudaDeviceProp& properties() const { return properties_; }
