@@ -119,7 +119,7 @@ __global__ void distance(const double* shares,  // (P, D)
   sum = block_sum(sum);
   if (threadIdx.x != 0) return;
   out[p] = static_cast<T>(sum);
-  if (!isfinite(sum)) {
+  if (!(fabs(sum) <= std::numeric_limits<double>::max())) {
     latch_fault(latch, FaultCode::not_finite, FaultSite::wasserstein, static_cast<int>(p), -1);
   }
 }

@@ -140,7 +140,7 @@ __global__ void close_round(const double* residual,  // (S, D)
   }
   history[round] = sum;
   rounds[s] = static_cast<int32_t>(round + 1);
-  if (!isfinite(sum)) {
+  if (!(fabs(sum) <= std::numeric_limits<double>::max())) {
     latch_fault(latch, FaultCode::not_finite, FaultSite::slim, static_cast<int>(s), -1);
   }
   if (tolerance > 0 && round > 0 && history[round - 1] - sum < tolerance * history[round - 1]) {
