@@ -13,6 +13,7 @@ namespace {
 constexpr int kThreads = 256;
 
 // inverse_factor = I for each problem, and the pointer arrays that the batched calls want.
+// report: start_inverse threads=256 bytes=S*D*D*T
 template <class T>
 __global__ void start_inverse(T* a,               // (S, n, n)
                               T* inverse_factor,  // (S, n, n)
@@ -32,6 +33,7 @@ __global__ void start_inverse(T* a,               // (S, n, n)
 
 // The first problem whose info is not zero sets the latch, unless an earlier fault already has.
 // One thread: the batch is small and the order then is the problems'.
+// report: latch_info threads=1 bytes=4*S
 __global__ void latch_info(const int* info,  // (S)
                            int problems, FaultCode code, FaultSite site, Fault* latch) {
   if (latch->code != static_cast<int32_t>(FaultCode::none)) return;
@@ -43,6 +45,7 @@ __global__ void latch_info(const int* info,  // (S)
 }
 
 // After a fault the matrices may hold NaN, on which an eigensolver need not return: give it I.
+// report: replace_after_fault threads=256 bytes=16
 template <class T>
 __global__ void replace_after_fault(const Fault* latch, int n,
                                     T* a)  // (S, n, n)
