@@ -123,23 +123,26 @@ void eigen_symmetric(Context& context, View<T, 3> a, MatrixView<T> values, Eigen
   const cusolverEigMode_t mode =
       wanted == Eigenvectors::yes ? CUSOLVER_EIG_MODE_VECTOR : CUSOLVER_EIG_MODE_NOVECTOR;
   const auto params = std::make_shared<const SolverParams>();
-  std::size_t device_bytes = 0, host_bytes = 0;
-  CFAA_CUDA_CHECK(cusolverDnXsyevBatched_bufferSize(
-      device.solver(), *params, mode, kRowMajorLower, n, kDataType<T>, a.data, n, kDataType<T>,
-      values.data, kDataType<T>, &device_bytes, &host_bytes, batch));
+  const WorkspaceBytes bytes = device.workspace_of({n, batch, sizeof(T), mode}, [&] {
+    WorkspaceBytes answer;
+    CFAA_CUDA_CHECK(cusolverDnXsyevBatched_bufferSize(
+        device.solver(), *params, mode, kRowMajorLower, n, kDataType<T>, a.data, n, kDataType<T>,
+        values.data, kDataType<T>, &answer.device, &answer.host, batch));
+    return answer;
+  });
 
   const Arena::Scope scope(context.scratch());
-  void* workspace = context.scratch().take_bytes(device_bytes);
+  void* workspace = context.scratch().take_bytes(bytes.device);
   int* info = context.scratch().template take<int, 1>({batch}).data;
-  const auto host_workspace = std::make_shared<std::vector<char>>(host_bytes);
+  const auto host_workspace = std::make_shared<std::vector<char>>(bytes.host);
   launch(device.stream(), replace_after_fault<T>, elementwise(n, batch), dim3(kThreads), 0,
          context.fault_latch(), static_cast<int>(n), a.data);
   // A replayed graph may make the call again: it owns what lies on the host.
   library_call(device, "cuSOLVER's XsyevBatched", [=, &device] {
     CFAA_CUDA_CHECK(cusolverDnXsyevBatched(device.solver(), *params, mode, kRowMajorLower, n,
                                            kDataType<T>, a.data, n, kDataType<T>, values.data,
-                                           kDataType<T>, workspace, device_bytes,
-                                           host_workspace->data(), host_bytes, info, batch));
+                                           kDataType<T>, workspace, bytes.device,
+                                           host_workspace->data(), bytes.host, info, batch));
   });
   launch(device.stream(), latch_info, dim3(1), dim3(1), 0, static_cast<const int*>(info),
          static_cast<int>(batch), FaultCode::eigensolver_failed, site, context.fault_latch());
