@@ -1,9 +1,11 @@
 #include "cuda/solver.h"
 
+#include <memory>
 #include <vector>
 
 #include "cuda/blas.h"
 #include "cuda/check.h"
+#include "cuda/graph.h"
 #include "cuda/launch.h"
 #include "host/core/error.h"
 
@@ -103,7 +105,9 @@ void inverse_cholesky_factor(Context& context, View<T, 3> a, View<T, 3> inverse_
 
   launch(device.stream(), start_inverse<T>, elementwise(n, batch), dim3(kThreads), 0, a.data,
          inverse_factor.data, n, a_pointers, inverse_pointers);
-  CFAA_CUDA_CHECK(potrf_call(device.solver(), n, a_pointers, info, batch));
+  library_call(device, "cuSOLVER's potrfBatched", [=, &device] {
+    CFAA_CUDA_CHECK(potrf_call(device.solver(), n, a_pointers, info, batch));
+  });
   launch(device.stream(), latch_info, dim3(1), dim3(1), 0, static_cast<const int*>(info), batch,
          FaultCode::not_positive_definite, site, context.fault_latch());
   solve_lower_batched<T>(device, n, n, a_pointers, n, inverse_pointers, n, batch);
@@ -118,22 +122,25 @@ void eigen_symmetric(Context& context, View<T, 3> a, MatrixView<T> values, Eigen
   Device& device = device_of(context);
   const cusolverEigMode_t mode =
       wanted == Eigenvectors::yes ? CUSOLVER_EIG_MODE_VECTOR : CUSOLVER_EIG_MODE_NOVECTOR;
-  const SolverParams params;
+  const auto params = std::make_shared<const SolverParams>();
   std::size_t device_bytes = 0, host_bytes = 0;
   CFAA_CUDA_CHECK(cusolverDnXsyevBatched_bufferSize(
-      device.solver(), params, mode, kRowMajorLower, n, kDataType<T>, a.data, n, kDataType<T>,
+      device.solver(), *params, mode, kRowMajorLower, n, kDataType<T>, a.data, n, kDataType<T>,
       values.data, kDataType<T>, &device_bytes, &host_bytes, batch));
 
   const Arena::Scope scope(context.scratch());
   void* workspace = context.scratch().take_bytes(device_bytes);
   int* info = context.scratch().template take<int, 1>({batch}).data;
-  std::vector<char> host_workspace(host_bytes);
+  const auto host_workspace = std::make_shared<std::vector<char>>(host_bytes);
   launch(device.stream(), replace_after_fault<T>, elementwise(n, batch), dim3(kThreads), 0,
          context.fault_latch(), static_cast<int>(n), a.data);
-  CFAA_CUDA_CHECK(cusolverDnXsyevBatched(device.solver(), params, mode, kRowMajorLower, n,
-                                         kDataType<T>, a.data, n, kDataType<T>, values.data,
-                                         kDataType<T>, workspace, device_bytes,
-                                         host_workspace.data(), host_bytes, info, batch));
+  // A replayed graph may make the call again: it owns what lies on the host.
+  library_call(device, "cuSOLVER's XsyevBatched", [=, &device] {
+    CFAA_CUDA_CHECK(cusolverDnXsyevBatched(device.solver(), *params, mode, kRowMajorLower, n,
+                                           kDataType<T>, a.data, n, kDataType<T>, values.data,
+                                           kDataType<T>, workspace, device_bytes,
+                                           host_workspace->data(), host_bytes, info, batch));
+  });
   launch(device.stream(), latch_info, dim3(1), dim3(1), 0, static_cast<const int*>(info),
          static_cast<int>(batch), FaultCode::eigensolver_failed, site, context.fault_latch());
 }

@@ -162,7 +162,7 @@ __global__ void __launch_bounds__(kPairThreads, 2)
   }
 
   SharedArena arena;
-  T* memory = scratch + int64_t{q} * kVectors * k;
+  T* memory = std::is_pointer_v<Vector> ? scratch + int64_t{q} * kVectors * k : nullptr;
   Sinkhorn<T, Vector, stored> solver;
   solver.k = k;
   solver.partials = take_partials<T>(arena);

@@ -34,7 +34,7 @@ __global__ void __launch_bounds__(kThreads)
   }
 
   SharedArena arena;
-  Ranked<T>* memory = scratch + int64_t{q} * 2 * room;
+  Ranked<T>* memory = std::is_pointer_v<Vector> ? scratch + int64_t{q} * 2 * room : nullptr;
   const Vector x = take_vector<Vector>(arena, memory, room);
   const Vector y = take_vector<Vector>(arena, memory, room);
   for (int i = thread; i < k; i += kThreads) {
