@@ -95,6 +95,10 @@ __device__ void restore_order(Vector m, int k) {
   __syncthreads();
 }
 
+// report: typical_samples_kernel<T,Shared<T>> threads=256 shared=(2048+3*N+K)*T bytes=S*D*(N+3*K)*T
+//   flops=13*I*S*D*N*K exps=2*I*S*D*N*K
+// report: typical_samples_kernel<T,T*> threads=256 shared=2048*T bytes=S*D*(N+3*K)*T
+//   flops=13*I*S*D*N*K exps=2*I*S*D*N*K
 template <class T, class Vector>
 __global__ void __launch_bounds__(kPairThreads)
     typical_samples_kernel(const TypicalProblem<T> problem) {

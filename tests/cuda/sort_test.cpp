@@ -11,19 +11,12 @@
 
 #include "host/core/tensor.h"
 #include "tests/compare.h"
-#include "tests/on_device.h"
+#include "tests/on_cuda.h"
 
 namespace cfaa::test {
 namespace {
 
-class Sort : public OnDevice {
- protected:
-  void SetUp() override {
-    OnDevice::SetUp();
-    if (context().device() != DeviceKind::cuda) GTEST_SKIP() << "sorts on the GPU alone";
-  }
-};
-CFAA_TEST_ON_DEVICES(Sort);
+class Sort : public OnCuda {};
 
 std::vector<int32_t> random_keys(int64_t count, uint64_t below, uint64_t seed) {
   const Philox random{seed};
@@ -35,7 +28,7 @@ std::vector<int32_t> random_keys(int64_t count, uint64_t below, uint64_t seed) {
   return keys;
 }
 
-TEST_P(Sort, OrdersKeysAndKeepsTheOrderOfEqualOnes) {
+TEST_F(Sort, OrdersKeysAndKeepsTheOrderOfEqualOnes) {
   for (const int64_t n : {1, 31, 33, 257, 1000}) {
     const std::vector<int32_t> keys = random_keys(n, 40, 3);
     std::vector<int32_t> positions(keys.size());
@@ -57,7 +50,7 @@ TEST_P(Sort, OrdersKeysAndKeepsTheOrderOfEqualOnes) {
   }
 }
 
-TEST_P(Sort, FindsTheSegmentsOfEqualKeys) {
+TEST_F(Sort, FindsTheSegmentsOfEqualKeys) {
   const std::vector<int32_t> keys = {2, 2, 2, 5, 9, 9};
   const Tensor<int32_t, 1> sorted(context(), {6}, keys.data());
 
@@ -70,7 +63,7 @@ TEST_P(Sort, FindsTheSegmentsOfEqualKeys) {
   EXPECT_EQ(to_host(context(), segments.offset), (std::vector<int32_t>{0, 3, 4, 6, 6, 6, 6}));
 }
 
-TEST_P(Sort, SumsEachSegmentAndGivesZeroForAnEmptyOne) {
+TEST_F(Sort, SumsEachSegmentAndGivesZeroForAnEmptyOne) {
   const std::vector<double> values = {1, 2, 3, 4, 5, 6};
   const std::vector<int32_t> offsets = {0, 3, 3, 4, 6};
   const Tensor<double, 1> in(context(), {6}, values.data()), out(context(), {4});
@@ -82,7 +75,7 @@ TEST_P(Sort, SumsEachSegmentAndGivesZeroForAnEmptyOne) {
   EXPECT_EQ(out.to_host(), (std::vector<double>{6, 0, 4, 11}));
 }
 
-TEST_P(Sort, AllocatesNothingTheSecondTime) {
+TEST_F(Sort, AllocatesNothingTheSecondTime) {
   const int64_t n = 500;
   const Tensor<int32_t, 1> keys(context(), {n}, random_keys(n, 1000, 5).data());
   const Tensor<int32_t, 1> sorted(context(), {n}), values(context(), {n});
