@@ -22,7 +22,9 @@ std::string text(dim3 size) {
       .append(")");
 }
 
-std::string name_of(const void* kernel) {
+}  // namespace
+
+std::string kernel_name(const void* kernel) {
   const char* symbol = nullptr;
   if (cudaFuncGetName(&symbol, kernel) != cudaSuccess || symbol == nullptr) return "(unnamed)";
   std::unique_ptr<char, void (*)(void*)> readable(
@@ -30,14 +32,12 @@ std::string name_of(const void* kernel) {
   return readable ? readable.get() : symbol;
 }
 
-}  // namespace
-
 void check_launch(cudaError_t status, const void* kernel, dim3 grid, dim3 block,
                   std::size_t shared_bytes) {
   if (status == cudaSuccess) return;
   cudaGetLastError();  // reported here, not at somebody else's next check
-  throw Error("kernel " + name_of(kernel) + " with grid " + text(grid) + ", block " + text(block) +
-              " and " + std::to_string(shared_bytes) +
+  throw Error("kernel " + kernel_name(kernel) + " with grid " + text(grid) + ", block " +
+              text(block) + " and " + std::to_string(shared_bytes) +
               " bytes of dynamic shared memory could not be launched: " + describe(status));
 }
 

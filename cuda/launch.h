@@ -12,9 +12,15 @@
 #include <cuda_runtime.h>
 
 #include <cstddef>
+#include <string>
 #include <utility>
 
+#include "cuda/launch_log.h"
+
 namespace cfaa::cuda {
+
+// "void cfaa::cuda::sinkhorn<float>(...)", as the compiler knows it.
+std::string kernel_name(const void* kernel);
 
 // Throws unless `status` is success: "kernel sinkhorn<float> ... could not be launched: ...".
 void check_launch(cudaError_t status, const void* kernel, dim3 grid, dim3 block,
@@ -37,6 +43,7 @@ void launch(cudaStream_t stream, void (*kernel)(Parameters...), dim3 grid, dim3 
     status = cudaLaunchKernelEx(&config, kernel, std::forward<Arguments>(arguments)...);
   }
   if (status != cudaSuccess) check_launch(status, function, grid, block, shared_bytes);
+  note_launch(function, block, shared_bytes);
 }
 
 }  // namespace cfaa::cuda

@@ -21,8 +21,8 @@ using Shared = emulator::Shared<T>;
 using emulator::SharedArena;
 
 // `Shared<T> name` of `size` elements (a constant), one per block.
-#define CFAA_SHARED(T, name, size)    \
-  static const char name##_key = 0;   \
+#define CFAA_SHARED(T, name, size)     \
+  static const char name##_key = 0;    \
   const ::cfaa::cuda::Shared<T> name = \
       ::emulator::static_shared<T>(static_cast<const void*>(&name##_key), size)
 
@@ -33,7 +33,7 @@ using emulator::SharedArena;
 template <typename T>
 class Shared {
  public:
-  __device__ Shared() = default;
+  Shared() = default;
   __device__ explicit Shared(T* data) : data_(data) {}
 
   template <typename Index>
@@ -175,15 +175,17 @@ __host__ __device__ constexpr int sort_capacity(int n) {
   return capacity;
 }
 
-// Sorts column[0, n) in ascending order, in place. The column has room for sort_capacity(n)
-// elements; those from n on become +infinity. Bitonic: log2(n)(log2(n) + 1)/2 passes, each one
-// barrier. The caller's writes need no barrier before, and its reads none after. No NaN.
-template <typename T>
-__device__ void block_sort(Shared<T> column, int n) {
+// Sorts column[0, n) in ascending order, in place. The column (Shared<T>, or T* in global memory)
+// has room for sort_capacity(n) elements; those from n on become `last`, which no element exceeds.
+// Bitonic: log2(n)(log2(n) + 1)/2 passes, each one barrier. The caller's writes need no barrier
+// before, and its reads none after. Elements that compare equal must be equal: there is no NaN and
+// no order between them.
+template <typename Column, typename T>
+__device__ void block_sort(Column column, int n, T last) {
   const int capacity = sort_capacity(n);
   const int thread = static_cast<int>(threadIdx.x);
   const int threads = static_cast<int>(blockDim.x);
-  for (int i = n + thread; i < capacity; i += threads) column[i] = static_cast<T>(HUGE_VAL);
+  for (int i = n + thread; i < capacity; i += threads) column[i] = last;
   __syncthreads();
   for (int run = 2; run <= capacity; run *= 2) {
     for (int distance = run / 2; distance > 0; distance /= 2) {
@@ -201,6 +203,12 @@ __device__ void block_sort(Shared<T> column, int n) {
       __syncthreads();
     }
   }
+}
+
+// Numbers; those from n on become +infinity.
+template <typename T>
+__device__ void block_sort(Shared<T> column, int n) {
+  block_sort(column, n, static_cast<T>(HUGE_VAL));
 }
 
 }  // namespace cfaa::cuda
