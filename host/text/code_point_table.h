@@ -37,6 +37,13 @@ class CodePointTable {
     }
   }
 
+  /// Gives every code point in the ranges this value.
+  void assign(std::span<const CodePointRange> ranges, Value value) {
+    for (const auto& [first, last] : ranges) {
+      for (char32_t c = first; c <= last; ++c) at(c) = value;
+    }
+  }
+
  private:
   std::vector<std::uint16_t> page_of_;  // 0x110000 / 256; page 0 is the one where nothing is set
   std::vector<Value> values_;
