@@ -183,6 +183,12 @@ class Reader {
     std::istringstream lines(read_file(path));
     for (std::string line; std::getline(lines, line);) {
       if (line.ends_with('\r')) line.pop_back();
+      std::string repaired;
+      std::size_t replaced = 0;
+      if (well_formed(line, repaired, replaced); replaced > 0) {
+        throw Error(path.string() + " line " + std::to_string(common_.tokens.size() + 1) +
+                    " is not UTF-8");
+      }
       common_.tokens.push_back(line);
     }
     if (common_.tokens.empty()) throw Error(path.string() + " is empty");

@@ -48,15 +48,15 @@ void TokenTrie::place(std::int32_t root, const Entries& sorted) {
       if (children.empty() || children.back().first != byte) children.emplace_back(byte, i);
     }
     if (children.empty()) continue;
-    // First fit. Every place before first_free_ is taken. Nodes with several children start their
-    // search at first_wide_, which moves on when the search gets long: the gaps left behind are
-    // filled by nodes with a single child, the many.
+    // First fit. Every place from 256 to first_free_ is taken. Nodes with several children start
+    // their search at first_wide_, which moves on when the search gets long: the gaps left behind
+    // are filled by nodes with a single child, the many.
     while (nodes_[first_free_].parent != -1) {
       if (++first_free_ + 512 > nodes_.size()) nodes_.resize(nodes_.size() * 2);
     }
     const bool wide = children.size() > 1;
     const std::size_t from = wide ? std::max(first_wide_, first_free_) : first_free_;
-    std::size_t base = std::max<std::size_t>(from, children[0].first) - children[0].first;
+    std::size_t base = from - children[0].first;
     const auto fits = [&] {
       return std::all_of(children.begin(), children.end(), [&](const auto& child) {
         return nodes_[base + child.first].parent == -1;

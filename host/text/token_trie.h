@@ -51,7 +51,7 @@ class TokenTrie {
   void place(std::int32_t root, const Entries& sorted);
 
   std::vector<Node> nodes_;
-  std::size_t first_free_ = 2, first_wide_ = 2;  // where to look for places while building
+  std::size_t first_free_ = 256, first_wide_ = 256;  // where to look while building
 };
 
 }  // namespace cfaa
