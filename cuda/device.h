@@ -44,8 +44,8 @@ class Device final : public DeviceRuntime {
   cudaStream_t stream() const { return stream_; }
   const cudaDeviceProp& properties() const { return properties_; }
 
-  // Made on first use, bound to stream(). The workspace of cuBLAS is set, so that a call captured in
-  // a graph allocates nothing.
+  // Made on first use, bound to stream(). The workspace of cuBLAS is set, so that a call captured
+  // in a graph allocates nothing.
   cublasHandle_t blas();
   cusolverDnHandle_t solver();
 
@@ -57,6 +57,8 @@ class Device final : public DeviceRuntime {
   cusolverDnHandle_t solver_ = nullptr;
 };
 
-inline Device& device_of(Context& context) { return static_cast<Device&>(context.runtime()); }
+inline Device& device_of(Context& context) {
+  return static_cast<Device&>(context.runtime());
+}
 
 }  // namespace cfaa::cuda
