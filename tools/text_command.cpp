@@ -28,6 +28,10 @@ TextLines TextInputFlags::open() const {
   return TextLines(path, lines, field);
 }
 
+TextOutput::~TextOutput() {
+  if (!buffer_.empty()) std::fwrite(buffer_.data(), 1, buffer_.size(), stdout);
+}
+
 void TextOutput::write() {
   if (std::fwrite(buffer_.data(), 1, buffer_.size(), stdout) != buffer_.size()) {
     throw Error(fmt::format("cannot write to standard output: {}", std::strerror(errno)));

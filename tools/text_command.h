@@ -24,6 +24,9 @@ struct TextInputFlags {
 class TextOutput {
  public:
   TextOutput() { buffer_.reserve(kBlock + 4096); }
+  ~TextOutput();  // after an error: what was done before it is still written
+  TextOutput(const TextOutput&) = delete;
+  TextOutput& operator=(const TextOutput&) = delete;
 
   std::string& buffer() { return buffer_; }
 

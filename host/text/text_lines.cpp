@@ -118,7 +118,33 @@ TextLines::TextLines(const std::string& path, LineFormat format, std::string fie
   buffer_.resize(kBlock);
 }
 
+// Blank lines say nothing about the format; after many of them the file is taken for plain text.
+void TextLines::detect_format() {
+  constexpr std::size_t kMostBlankLines = 1000;
+  format_ = LineFormat::kPlain;
+  std::deque<std::string> lines;
+  for (std::string_view line; lines.size() < kMostBlankLines && next_line(line);) {
+    lines.emplace_back(line);
+    if (is_blank(line)) continue;
+    std::size_t replaced = 0;
+    line = repair_json(line, replaced);
+    if (line[line.find_first_not_of(" \t")] == '{' && json::accept(line)) {
+      format_ = LineFormat::kJson;
+    }
+    break;
+  }
+  line_number_ = 0;
+  held_ = std::move(lines);
+}
+
 bool TextLines::next_line(std::string_view& line) {
+  if (!held_.empty()) {
+    held_line_ = std::move(held_.front());
+    held_.pop_front();
+    line = held_line_;
+    ++line_number_;
+    return true;
+  }
   std::size_t searched = 0;
   while (true) {
     const char* from = buffer_.data() + begin_;
@@ -152,12 +178,8 @@ bool TextLines::next_line(std::string_view& line) {
 }
 
 bool TextLines::next(std::string_view& text) {
-  std::string_view line;
-  while (next_line(line)) {
-    if (format_ == LineFormat::kDetect && !is_blank(line)) {
-      const bool object = line[line.find_first_not_of(" \t")] == '{' && json::accept(line);
-      format_ = object ? LineFormat::kJson : LineFormat::kPlain;
-    }
+  if (format_ == LineFormat::kDetect) detect_format();
+  for (std::string_view line; next_line(line);) {
     if (format_ == LineFormat::kJson) {
       if (is_blank(line)) continue;
       text = text_of(line);
@@ -174,13 +196,18 @@ std::string TextLines::place() const {
   return fmt::format("{} line {}", path_, line_number_);
 }
 
-std::string_view TextLines::text_of(std::string_view line) {
-  line = well_formed(line, repaired_, replaced_);
+std::string_view TextLines::repair_json(std::string_view line, std::size_t& replaced) {
+  line = well_formed(line, repaired_, replaced);
   if (line.find("\\ud") != line.npos || line.find("\\uD") != line.npos) {
     if (line.data() != repaired_.data()) repaired_ = line;
-    replaced_ += repair_surrogates(repaired_);
+    replaced += repair_surrogates(repaired_);
     line = repaired_;
   }
+  return line;
+}
+
+std::string_view TextLines::text_of(std::string_view line) {
+  line = repair_json(line, replaced_);
   FieldReader reader(field_, text_);
   if (!json::sax_parse(line, &reader)) {
     throw Error(

@@ -4,6 +4,7 @@
 // field. Reads in blocks, so memory is bounded by the longest line.
 
 #include <cstdio>
+#include <deque>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -31,7 +32,9 @@ class TextLines {
   std::size_t replaced() const { return replaced_; }
 
  private:
+  void detect_format();
   bool next_line(std::string_view& line);
+  std::string_view repair_json(std::string_view line, std::size_t& replaced);
   std::string_view text_of(std::string_view line);
   std::string place() const;
 
@@ -47,7 +50,8 @@ class TextLines {
   std::vector<char> buffer_;
   std::size_t begin_ = 0, end_ = 0;  // unread bytes of the buffer
   std::size_t line_number_ = 0, replaced_ = 0;
-  std::string repaired_, text_;
+  std::deque<std::string> held_;  // lines read while the format was not known yet
+  std::string held_line_, repaired_, text_;
 };
 
 }  // namespace cfaa
