@@ -58,6 +58,7 @@ int run(int argc, char** argv) {
   cfaa::tools::add_discrepancy(app);
   cfaa::tools::add_sentences(app);
   cfaa::tools::add_tokenize(app);
+  cfaa::tools::add_bench(app);
 
   try {
     app.parse(argc, argv);
