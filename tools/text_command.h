@@ -53,8 +53,9 @@ inline void append_number(std::string& out, std::int64_t number) {
 }
 
 /// For --time: reads every text, then runs `pass` over all of them `rounds` times and prints one
-/// JSON line: texts, bytes, the unit's count, seconds of the fastest round. Neither reading nor
-/// loading is in the time. `pass` returns the number of units it made.
+/// JSON line: texts, bytes, the unit's count, seconds and processor seconds of the fastest rounds
+/// (the latter are what counts on a busy machine). Neither reading nor loading is in the time.
+/// `pass` returns the number of units it made.
 void print_timing(TextLines lines, int rounds, const std::string& unit,
                   const std::function<std::size_t(const std::vector<std::string>&)>& pass);
 

@@ -16,8 +16,8 @@ constexpr std::size_t kShortPiece = 48;    // symbols; above, a heap beats scann
 // The next piece of
 //   's|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+
 // at p < end; returns its end.
-const char* piece_end(const char* p, const char* end) {
-  const auto class_at = [](const char*& q) { return byte_class(next_code_point(q)); };
+const char* piece_end(const char* p, const char* end, const CodePointTable<ByteClass>& classes) {
+  const auto class_at = [&](const char*& q) { return classes[next_code_point(q)]; };
   if (*p == '\'' && p + 1 < end) {
     const char a = p[1], b = p + 2 < end ? p[2] : '\0';
     if (a == 's' || a == 't' || a == 'm' || a == 'd') return p + 2;
@@ -118,10 +118,11 @@ void ByteBpe::encode_plain(std::string_view text, std::size_t limit, TokenizerSc
     prefixed += text;
     text = prefixed;
   }
+  const CodePointTable<ByteClass>& classes = byte_classes();
   const char* p = text.data();
   const char* const end = p + text.size();
   while (p < end && ids.size() <= limit) {
-    const char* const next = piece_end(p, end);
+    const char* const next = piece_end(p, end, classes);
     add_piece({p, static_cast<std::size_t>(next - p)}, scratch, ids);
     p = next;
   }

@@ -119,11 +119,10 @@ void EnglishChunkTokenizer::tokenize(std::string_view text, std::size_t begin, s
   flags_.clear();
   offsets_.clear();
   suffixes_.clear();
-  const auto& flags = sentence_flags();
   for (const char* p = text.data() + begin; p < text.data() + end;) {
     offsets_.push_back(static_cast<std::size_t>(p - text.data()));
     code_points_.push_back(next_code_point(p));
-    flags_.push_back(flags[code_points_.back()]);
+    flags_.push_back(table_[code_points_.back()]);
   }
   offsets_.push_back(end);
 

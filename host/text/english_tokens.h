@@ -95,6 +95,7 @@ class EnglishChunkTokenizer {
   void push(std::size_t low, std::size_t high, std::vector<TextToken>& tokens) const;
 
   const EnglishRules& rules_ = EnglishRules::instance();
+  const CodePointTable<std::uint16_t>& table_ = sentence_flags();
   std::string_view text_;
   std::vector<char32_t> code_points_;
   std::vector<std::uint16_t> flags_;

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
+#include <cstring>
 
 #include "host/text/utf8.h"
 
@@ -33,53 +35,87 @@ const std::array<std::uint8_t, 256>& byte_flags() {
   return table;
 }
 
-std::uint8_t byte_flag(char c) {
-  static const auto& table = byte_flags();
-  return table[static_cast<unsigned char>(c)];
-}
+// Finds its way in a text. Holds the tables, which are looked at for every byte.
+class Scanner {
+ public:
+  explicit Scanner(std::string_view text) : text_(text) {}
 
-std::uint16_t flags_at(std::string_view text, std::size_t i) {
-  const char* p = text.data() + i;
-  return sentence_flags()[next_code_point(p)];
-}
+  bool is_letter(std::size_t i) const { return (byte_flag(i) & kLetter) != 0; }
+  bool is_alnum(std::size_t i) const { return (byte_flag(i) & kAlnum) != 0; }
 
-bool is_space_at(std::string_view text, std::size_t i) {
-  return (byte_flag(text[i]) & kMaySpace) && (flags_at(text, i) & kWhiteSpace);
-}
+  bool is_space(std::size_t i) const {
+    return (byte_flag(i) & kMaySpace) && (flags(i) & kWhiteSpace);
+  }
 
-// First white-space character at or behind i, or the end.
-std::size_t find_space(std::string_view text, std::size_t i) {
-  while (i < text.size() && !is_space_at(text, i)) ++i;
-  return i;
-}
-
-std::size_t skip_space(std::string_view text, std::size_t i) {
-  while (i < text.size() && is_space_at(text, i)) {
-    const char* p = text.data() + i;
+  std::size_t next(std::size_t i) const {
+    const char* p = text_.data() + i;
     next_code_point(p);
-    i = static_cast<std::size_t>(p - text.data());
+    return static_cast<std::size_t>(p - text_.data());
   }
-  return i;
-}
 
-// First sentence-end character at or behind i, or the end.
-std::size_t find_sentence_end(std::string_view text, std::size_t i) {
-  for (; i < text.size(); ++i) {
-    if ((byte_flag(text[i]) & kMayEnd) && (flags_at(text, i) & kSentenceEnd)) break;
+  std::size_t previous(std::size_t i) const {
+    return static_cast<std::size_t>(previous_code_point(text_.data() + i) - text_.data());
   }
-  return i;
-}
 
-// Start of the chunk that holds position i, not before `floor`.
-std::size_t chunk_begin(std::string_view text, std::size_t i, std::size_t floor) {
-  while (i > floor) {
-    const auto before =
-        static_cast<std::size_t>(previous_code_point(text.data() + i) - text.data());
-    if (is_space_at(text, before)) break;
-    i = before;
+  // First white-space character at or behind i, or the end.
+  std::size_t find_space(std::size_t i) const {
+    while (i < text_.size() && !is_space(i)) ++i;
+    return i;
   }
-  return i;
-}
+
+  std::size_t skip_space(std::size_t i) const {
+    while (i < text_.size() && is_space(i)) i = next(i);
+    return i;
+  }
+
+  // First sentence-end character at or behind i, or the end.
+  std::size_t find_sentence_end(std::size_t i) const {
+    for (; (i = skip_plain(i)) < text_.size(); ++i) {
+      if ((byte_flag(i) & kMayEnd) && (flags(i) & kSentenceEnd)) break;
+    }
+    return i;
+  }
+
+  // Start of the chunk that holds position i, not before `floor`.
+  std::size_t chunk_begin(std::size_t i, std::size_t floor) const {
+    while (i > floor && !is_space(previous(i))) i = previous(i);
+    return i;
+  }
+
+ private:
+  std::uint8_t byte_flag(std::size_t i) const {
+    return bytes_[static_cast<unsigned char>(text_[i])];
+  }
+
+  std::uint16_t flags(std::size_t i) const {
+    const char* p = text_.data() + i;
+    return flags_[next_code_point(p)];
+  }
+
+  // Passes over bytes that are neither . ! ? nor beyond ASCII, eight at a time: a byte of x -
+  // 0x01.. that borrows while the byte of x had no high bit was zero, that is, equal to the mark.
+  std::size_t skip_plain(std::size_t i) const {
+    constexpr std::uint64_t kOnes = 0x0101010101010101u, kHigh = kOnes << 7;
+    const auto equal = [](std::uint64_t word, char mark) {
+      const std::uint64_t x = word ^ (kOnes * static_cast<unsigned char>(mark));
+      return (x - kOnes) & ~x;
+    };
+    for (; i + 8 <= text_.size(); i += 8) {
+      std::uint64_t word;
+      std::memcpy(&word, text_.data() + i, 8);
+      const std::uint64_t hit =
+          (word | equal(word, '.') | equal(word, '!') | equal(word, '?')) & kHigh;
+      if (hit == 0) continue;
+      if constexpr (std::endian::native != std::endian::little) return i;
+      return i + static_cast<std::size_t>(std::countr_zero(hit)) / 8;
+    }
+    return i;
+  }
+
+  std::string_view text_;
+  const std::array<std::uint8_t, 256>& bytes_ = byte_flags();
+  const CodePointTable<std::uint16_t>& flags_ = sentence_flags();
+};
 
 }  // namespace
 
@@ -114,10 +150,10 @@ class SentenceSplitter::Cursor {
   void add(TextToken token) {
     const char* p = text_.data() + token.begin;
     const char* const end = text_.data() + token.end;
-    std::uint16_t all = sentence_flags()[next_code_point(p)];
+    std::uint16_t all = flags_[next_code_point(p)];
     if (p == end && (all & kSentenceEnd)) return end_at(token.end);
     if (!pending_) return;
-    while (p < end && (all & kIsPunct)) all &= sentence_flags()[next_code_point(p)];
+    while (p < end && (all & kIsPunct)) all &= flags_[next_code_point(p)];
     if (all & kIsPunct) return end_at(token.end);
     start_at(token.begin);
   }
@@ -127,13 +163,14 @@ class SentenceSplitter::Cursor {
     std::size_t end = text_.size();
     if (end >= 2 && text_[end - 1] == ' ') {
       const char* before = previous_code_point(text_.data() + end - 1);
-      if (!is_space_at(text_, static_cast<std::size_t>(before - text_.data()))) --end;
+      if (!(flags_[next_code_point(before)] & kWhiteSpace)) --end;
     }
     sentences_.back().end = end;
   }
 
  private:
   std::string_view text_;
+  const CodePointTable<std::uint16_t>& flags_ = sentence_flags();
   std::vector<Sentence>& sentences_;
   bool pending_ = false;
   std::size_t last_end_ = 0;  // end of the last token while pending
@@ -153,14 +190,15 @@ void SentenceSplitter::split(std::string_view text, std::vector<Sentence>& sente
 }
 
 void SentenceSplitter::split_chinese(std::string_view text, Cursor& cursor) const {
+  const Scanner scanner(text);
   std::size_t i = 0;
   while (true) {
     if (!cursor.pending()) {
-      i = find_sentence_end(text, i);
+      i = scanner.find_sentence_end(i);
       if (i == text.size()) return;
     } else {
       // A white-space run is a token, less its first character if that is a space.
-      const std::size_t behind = skip_space(text, i);
+      const std::size_t behind = scanner.skip_space(i);
       const std::size_t run = i + (behind > i && text[i] == ' ');
       if (run < behind) {
         cursor.start_at(run);
@@ -170,9 +208,7 @@ void SentenceSplitter::split_chinese(std::string_view text, Cursor& cursor) cons
       i = behind;
       if (i == text.size()) return;
     }
-    const char* p = text.data() + i;
-    next_code_point(p);
-    const auto next = static_cast<std::size_t>(p - text.data());
+    const std::size_t next = scanner.next(i);
     cursor.add({i, next});
     i = next;
   }
@@ -183,21 +219,21 @@ void SentenceSplitter::split_chinese(std::string_view text, Cursor& cursor) cons
 // applies depends on tokens further away, so the text is then done with all its tokens.
 bool SentenceSplitter::split_english(std::string_view text, Cursor& cursor) {
   const EnglishRules& rules = EnglishRules::instance();
+  const Scanner scanner(text);
   std::size_t i = 0;  // everything before is done; a chunk starts here or white space does
   while (true) {
     std::size_t begin, end;
     if (!cursor.pending()) {
-      const std::size_t mark = find_sentence_end(text, i);
+      const std::size_t mark = scanner.find_sentence_end(i);
       if (mark == text.size()) return true;
       // The common case: letters, then the mark, then the end of the chunk.
       begin = mark;
-      while (begin > i && (byte_flag(text[begin - 1]) & kLetter)) --begin;
-      begin = chunk_begin(text, begin, i);
-      end = find_space(text, mark);
+      while (begin > i && scanner.is_letter(begin - 1)) --begin;
+      const std::size_t letters = begin;
+      begin = scanner.chunk_begin(begin, i);
+      end = scanner.find_space(mark);
       const std::size_t size = mark - begin;
-      if (end == mark + 1 && size >= 2 && static_cast<unsigned char>(text[mark]) < 0x80 &&
-          std::all_of(text.begin() + begin, text.begin() + mark,
-                      [](char c) { return byte_flag(c) & kLetter; }) &&
+      if (begin == letters && end == mark + 1 && size >= 2 &&
           !rules.is_special(text.substr(begin, size))) {
         if (text[mark] != '.') {
           cursor.end_at(end);
@@ -209,7 +245,7 @@ bool SentenceSplitter::split_english(std::string_view text, Cursor& cursor) {
         continue;
       }
     } else {
-      const std::size_t behind = skip_space(text, i);
+      const std::size_t behind = scanner.skip_space(i);
       const std::size_t run = i + (behind > i && text[i] == ' ');
       if (run < behind) {
         cursor.start_at(run);
@@ -217,13 +253,13 @@ bool SentenceSplitter::split_english(std::string_view text, Cursor& cursor) {
         continue;
       }
       if (behind == text.size()) return true;
-      if (byte_flag(text[behind]) & kAlnum) {
+      if (scanner.is_alnum(behind)) {
         cursor.start_at(behind);
         i = behind;
         continue;
       }
       begin = behind;
-      end = find_space(text, begin);
+      end = scanner.find_space(begin);
     }
     if (!add_chunk(text, begin, end, cursor)) return false;
     i = end;
@@ -247,16 +283,17 @@ bool SentenceSplitter::add_chunk(std::string_view text, std::size_t begin, std::
 // no such sequence separates what is before it from what comes behind, so memory stays bounded.
 void SentenceSplitter::split_english_with_merges(std::string_view text, Cursor& cursor) {
   const EnglishRules& rules = EnglishRules::instance();
+  const Scanner scanner(text);
   std::vector<TextToken> chunk;
   tokens_.clear();
   for (std::size_t i = 0; i < text.size();) {
     chunk.clear();
-    const std::size_t behind = skip_space(text, i);
+    const std::size_t behind = scanner.skip_space(i);
     const std::size_t run = i + (i > 0 && behind > i && text[i] == ' ');
     if (run < behind) chunk.push_back({run, behind});
     i = behind;
     if (i < text.size()) {
-      const std::size_t end = find_space(text, i);
+      const std::size_t end = scanner.find_space(i);
       tokenizer_.tokenize(text, i, end, chunk);
       i = end;
     }
