@@ -4,9 +4,10 @@
         [--count 20000] [--seed 1] [--only wordpiece|bpe|config|sentences]
 
 Needs PyPI tokenizers 0.23.3 and spacy 3.8. `--count` strings of each kind: random Unicode,
-combining marks and Hangul, punctuation soup, glued fragments of reviews (all as JSON lines) and
-random bytes (as raw lines, to be read as decode(errors="replace") reads them). Prints totals and
-differences; exits 1 if there is any difference.
+combining marks and Hangul, punctuation soup, glued fragments of reviews, what the URL and merge
+rules look at, whole reviews (all as JSON lines), and random bytes (as raw lines, to be read as
+decode(errors="replace") reads them). Prints totals and differences; exits 1 if there is any
+difference.
 """
 import argparse
 import gzip
@@ -41,7 +42,8 @@ def reviews():
     return texts
 
 
-words = [w for text in rng.sample(reviews(), 3000) for w in text.split()]
+all_reviews = reviews()
+words = [w for text in rng.sample(all_reviews, 3000) for w in text.split()]
 specials = list(rules["special_cases"])
 literals = ["[SEP]", "[CLS]", "[UNK]", "[MASK]", "[PAD]", "<s>", "</s>", "<mask>", "<pad>", "<unk>"]
 glue = [" ", " ", " ", "", "", "  ", "\n", ".", ". ", "! ", "? ", "...", "…", "……", ", ", "-", "--",
@@ -104,8 +106,28 @@ def byte_line():
     return raw.replace(b"\n", b" ").rstrip(b"\r")
 
 
-kinds = {"unicode": unicode_text, "marks": marks_text, "soup": soup_text, "glued": glued_text}
+url_parts = ["a", "ab", "Abc", "com", "x1", "中", "文字", "é", "ß", "É", "٣", "1", "10", "127", "172", "16",
+             "192", "168", "223", "224", "254", "255", "08", "http", "f+t-p.", "_", "-", ":", ":80",
+             ":8", "://", "/", "?", "#", "@", ".", ".", ".", ".", "..", "b.C", "/x.Y", "'", '"', "!",
+             "\u00a1", "\uffff", "\U00020000", "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"]
+merge_parts = [token for m in rules["merge_sequences"] for token in m["tokens"]] + [
+    ".", ".", "!", "x", "X", "word", "-", "/", "5"]
+
+
+def url_text():
+    return " ".join("".join(rng.choice(url_parts) for _ in range(rng.randint(1, 12)))
+                    for _ in range(rng.randint(1, 4)))
+
+
+def merge_text():
+    return "".join(rng.choice(merge_parts) + rng.choice(["", "", "", " "])
+                   for _ in range(rng.randint(1, 16)))
+
+
+kinds = {"unicode": unicode_text, "marks": marks_text, "soup": soup_text, "glued": glued_text,
+         "urls": url_text, "merges": merge_text}
 texts = {name: [make() for _ in range(options.count)] for name, make in kinds.items()}
+texts["reviews"] = rng.sample(all_reviews, min(options.count, len(all_reviews)))
 byte_lines = [byte_line() for _ in range(options.count)]
 differences = total = 0
 
@@ -193,6 +215,19 @@ if wanted("config"):  # from a tokenizer.json alone, with every setting of the n
             tokenizer = roberta(prefix)
             tokenizer.save(folder + "/tokenizer.json")
             tokenizer_case(f"tokenizer.json roberta, prefix {prefix}", tokenizer,
+                           ["--model", folder])
+    # Bytes without a token: dropped, unknown, or unknown and fused.
+    from tokenizers import Tokenizer, models, pre_tokenizers, trainers
+    for unknown, fuse in ((None, False), ("<unk>", False), ("<unk>", True)):
+        with tempfile.TemporaryDirectory() as folder:
+            tokenizer = Tokenizer(models.BPE(unk_token=unknown, fuse_unk=fuse))
+            tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+            tokenizer.train_from_iterator(
+                [w.lower() for w in words if w.isalpha()][:3000],
+                trainers.BpeTrainer(vocab_size=300, special_tokens=["<unk>"],
+                                    show_progress=False))
+            tokenizer.save(folder + "/tokenizer.json")
+            tokenizer_case(f"tokenizer.json BPE, unknown {unknown} fused {fuse}", tokenizer,
                            ["--model", folder])
 if wanted("sentences"):
     import spacy
