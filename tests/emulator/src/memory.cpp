@@ -232,7 +232,8 @@ bool describe_fault(const void* p, bool write, char* text, std::size_t capacity)
   if (below != nullptr && address(p) < below->pages + below->page_bytes) {
     const long long offset = static_cast<long long>(address(p) - below->base);
     if (!below->live) {
-      std::snprintf(text, capacity, "use after free:%s %s offset %lld of a freed buffer of %zu bytes",
+      std::snprintf(text, capacity,
+                    "use after free:%s %s offset %lld of a freed buffer of %zu bytes",
                     *place ? place : " the host", verb, offset, below->bytes);
     } else if (*place) {
       std::snprintf(text, capacity, "%s %s memory of device %d, which is not its own", place + 1,
@@ -266,8 +267,8 @@ bool describe_poisoned(const void* p, bool write, char* text, std::size_t capaci
   if (after == allocations.begin()) return false;
   const Allocation& a = std::prev(after)->second;
   const char* place = kernel_place();
-  std::snprintf(text, capacity, "%s %s %s of a buffer of %zu bytes", *place ? place + 1 : "the host",
-                write ? "wrote" : "read",
+  std::snprintf(text, capacity, "%s %s %s of a buffer of %zu bytes",
+                *place ? place + 1 : "the host", write ? "wrote" : "read",
                 address(p) < a.base ? "before the start" : "past the end", a.bytes);
   return true;
 }
