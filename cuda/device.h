@@ -50,16 +50,24 @@ class Device final : public DeviceRuntime {
   void fill_zero(void* device, std::size_t bytes) override;
   void synchronize() override;
 #ifdef CFAA_EMULATED
-  bool watches_memory() const override { return true; }
+  bool watches_memory() const override {
+    return true;
+  }
   void spoil(void* device, std::size_t bytes) override;
 #endif
 
-  cudaStream_t stream() const { return stream_; }
-  const cudaDeviceProp& properties() const { return properties_; }
+  cudaStream_t stream() const {
+    return stream_;
+  }
+  const cudaDeviceProp& properties() const {
+    return properties_;
+  }
 
   // Dynamic shared memory that a kernel's block may ask for: what the device allows, less a KiB for
   // the static part.
-  std::size_t shared_limit() const { return properties_.sharedMemPerBlockOptin - 1024; }
+  std::size_t shared_limit() const {
+    return properties_.sharedMemPerBlockOptin - 1024;
+  }
 
   // Made on first use, bound to stream(). The workspace of cuBLAS is set, so that a call captured
   // in a graph allocates nothing.
@@ -73,8 +81,12 @@ class Device final : public DeviceRuntime {
                               const std::function<WorkspaceBytes()>& ask);
 
   // The graph being captured, or nullptr; set by cuda/graph.h.
-  Graph* recorder() const { return recorder_; }
-  void set_recorder(Graph* graph) { recorder_ = graph; }
+  Graph* recorder() const {
+    return recorder_;
+  }
+  void set_recorder(Graph* graph) {
+    recorder_ = graph;
+  }
 
  private:
   cudaDeviceProp properties_{};
