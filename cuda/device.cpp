@@ -129,4 +129,10 @@ cusolverDnHandle_t Device::solver() {
   return solver_;
 }
 
+WorkspaceBytes Device::workspace_of(const Eigenproblem& problem,
+                                    const std::function<WorkspaceBytes()>& ask) {
+  const auto known = workspaces_.find(problem);
+  return known != workspaces_.end() ? known->second : workspaces_[problem] = ask();
+}
+
 }  // namespace cfaa::cuda

@@ -21,6 +21,9 @@ struct Ranked {
   }
 };
 
+// report: sorted_coupling_kernel<T,Shared<Ranked<T>>> threads=256 shared=4*K*T bytes=4*Q*K*T
+//   flops=8*Q*K
+// report: sorted_coupling_kernel<T,Ranked<T>*> threads=256 bytes=4*Q*K*T flops=8*Q*K
 template <class T, class Vector>
 __global__ void __launch_bounds__(kThreads)
     sorted_coupling_kernel(const CouplingProblem<T> problem, Ranked<T>* scratch) {
@@ -34,7 +37,7 @@ __global__ void __launch_bounds__(kThreads)
   }
 
   SharedArena arena;
-  Ranked<T>* memory = scratch + int64_t{q} * 2 * room;
+  Ranked<T>* memory = std::is_pointer_v<Vector> ? scratch + int64_t{q} * 2 * room : nullptr;
   const Vector x = take_vector<Vector>(arena, memory, room);
   const Vector y = take_vector<Vector>(arena, memory, room);
   for (int i = thread; i < k; i += kThreads) {

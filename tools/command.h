@@ -17,6 +17,8 @@ namespace cfaa::tools {
 
 void add_bench(CLI::App& app);
 void add_discrepancy(CLI::App& app);
+void add_sentences(CLI::App& app);
+void add_tokenize(CLI::App& app);
 
 // --device and --threads, for every command that computes.
 struct DeviceFlags {

@@ -11,8 +11,14 @@
 //   U S U' = (RR')^(1/2),  V S V' = R' (RR')^(-1/2) R
 //   dA_ij = dL_ii - dL_ij,  dB = sign(B) o (dA + dA')/2
 //
-// (RR')^(1/2) comes from one symmetric eigendecomposition. The distance's own derivative needs no
-// upstream but a factor, so dB is made with the forward. The graph part runs in T.
+// The same without the cancellation, which float could not afford when the domains are close: with
+// Q = (RR')^(-1/2) R the polar factor of R, and E = C_T - C_S Q,
+//
+//   d_W = |E|^2,  dL_S = Sigma_S E (C_S Q)',  dL_T = -C_T E' Sigma_T
+//
+// The distance's own derivative needs no upstream but a factor, so dB is made with the forward. The
+// graph part runs in T, (RR')^(-1/2) in double. A graph that is not connected (graph_floor = 0) or
+// a distance that is not finite is latched as a fault (host/core/fault.h).
 
 #include "host/core/context.h"
 #include "host/core/view.h"
