@@ -159,7 +159,8 @@ cudaError_t enqueue_kernel(const cudaLaunchConfig_t& config, const void* functio
                   config.gridDim,
                   config.blockDim,
                   config.dynamicSmemBytes,
-                  std::max(shared_allowed(kernel), config.dynamicSmemBytes),
+                  kernel.dynamic_shared < 0 ? settings().limits.shared_default
+                                            : settings().limits.shared_optin,
                   std::move(body)};
   operation.run = [call = std::move(call)] {
     const std::uint64_t number = ++settings().counters.kernels_run;
