@@ -1,0 +1,64 @@
+#pragma once
+
+// The GPU as a DeviceRuntime: memory, one stream, and the library handles, made on first use. An
+// implementation in kernels/ reaches them through its Context:
+//
+//   cuda::Device& device = cuda::device_of(context);
+//   launch(device.stream(), my_kernel, grid, block, shared_bytes, ...);
+//   device.blas()  // cublasHandle_t on that stream, fp32 math, workspace set
+
+#include <cublas_v2.h>
+#include <cuda_runtime.h>
+#include <cusolverDn.h>
+
+#include <memory>
+#include <string>
+
+#include "host/core/context.h"
+#include "host/core/device.h"
+
+namespace cfaa::cuda {
+
+// "" where a GPU can be used; otherwise the reason: no driver, no GPU, one that is too old.
+std::string why_unavailable();
+
+// The current CUDA device.
+std::unique_ptr<DeviceRuntime> make_runtime();
+
+class Device final : public DeviceRuntime {
+ public:
+  Device();
+  ~Device() override;
+
+  DeviceKind kind() const override { return DeviceKind::cuda; }
+  std::string description() const override;
+
+  void* allocate(std::size_t bytes) override;
+  void release(void* memory) noexcept override;
+  void copy_from_host(void* device, const void* host, std::size_t bytes) override;
+  void copy_to_host(void* host, const void* device, std::size_t bytes) override;
+  void copy(void* to, const void* from, std::size_t bytes) override;
+  void fill_zero(void* device, std::size_t bytes) override;
+  void synchronize() override;
+
+  cudaStream_t stream() const { return stream_; }
+  const cudaDeviceProp& properties() const { return properties_; }
+
+  // Made on first use, bound to stream(). The workspace of cuBLAS is set, so that a call captured
+  // in a graph allocates nothing.
+  cublasHandle_t blas();
+  cusolverDnHandle_t solver();
+
+ private:
+  cudaDeviceProp properties_{};
+  cudaStream_t stream_ = nullptr;
+  cublasHandle_t blas_ = nullptr;
+  void* blas_workspace_ = nullptr;
+  cusolverDnHandle_t solver_ = nullptr;
+};
+
+inline Device& device_of(Context& context) {
+  return static_cast<Device&>(context.runtime());
+}
+
+}  // namespace cfaa::cuda

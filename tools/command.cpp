@@ -1,0 +1,100 @@
+#include "tools/command.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <fstream>
+#include <iostream>
+#include <nlohmann/json.hpp>
+
+#include "host/core/error.h"
+#include "host/core/mapped_file.h"
+#include "host/ops/device.h"
+
+namespace cfaa::tools {
+
+using nlohmann::json;
+
+void DeviceFlags::add_to(CLI::App& command) {
+  command.add_option("--device", device, "auto, cuda or cpu")->capture_default_str();
+  command.add_option("--threads", threads, "threads of the CPU; 0: one per core")
+      ->capture_default_str()
+      ->check(CLI::Range(0, 1024));
+}
+
+std::unique_ptr<Context> DeviceFlags::make_context() const {
+  return cfaa::make_context(device, {.threads = threads});
+}
+
+std::function<void()> add_option_flags(CLI::App& command, const OptionSet& set,
+                                       const std::vector<std::string>& except) {
+  struct Given {
+    OptionSet set;
+    std::vector<std::pair<std::string, std::string>> values;  // key, text
+  };
+  auto given = std::make_shared<Given>(Given{set, {}});
+  for (const Option& option : set.options()) {
+    if (std::find(except.begin(), except.end(), option.key) != except.end()) continue;
+    std::string flag = "--" + option.key;
+    std::replace(flag.begin(), flag.end(), '_', '-');
+    const std::string key = option.key;
+    const auto take = [given, key](const std::string& text) {
+      given->values.emplace_back(key, text);
+    };
+    const json current = option.current();
+    const std::string help =
+        fmt::format("{} ({}; {})", option.help, option.allowed,
+                    current.is_string() ? current.get<std::string>() : current.dump());
+    if (option.is_switch) {
+      command.add_flag_function(
+          flag,
+          [given, key](int64_t count) {
+            given->values.emplace_back(key, count > 0 ? "true" : "false");
+          },
+          help);
+    } else {
+      command.add_option_function<std::string>(flag, take, help)->type_name("");
+    }
+  }
+  return [given] {
+    for (const auto& [key, text] : given->values) {
+      std::string flag = "--" + key;
+      std::replace(flag.begin(), flag.end(), '_', '-');
+      given->set.set(key, text, flag);
+    }
+  };
+}
+
+json read_config(const std::string& path) {
+  if (path.empty()) return json::object();
+  const MappedFile file(path);
+  const std::string_view text(reinterpret_cast<const char*>(file.bytes().data()),
+                              file.bytes().size());
+  json config;
+  try {
+    config = json::parse(text);
+  } catch (const json::parse_error& error) {
+    const auto before = text.substr(0, std::min<std::size_t>(text.size(), error.byte));
+    const auto line = 1 + std::count(before.begin(), before.end(), '\n');
+    throw Error(fmt::format("{}: line {}: is not valid JSON near byte {}; mend it there", path,
+                            line, error.byte));
+  }
+  if (!config.is_object()) throw Error(path + ": must hold one JSON object of sections");
+  const std::vector<std::string> sections = {"prepare",   "embed", "model",
+                                             "alignment", "train", "eval"};
+  for (const auto& [key, _] : config.items()) {
+    if (std::find(sections.begin(), sections.end(), key) != sections.end()) continue;
+    const std::string near = nearest_name(key, sections);
+    throw Error(fmt::format("{}: '{}' is not a section of the configuration; {}", path, key,
+                            near.empty()
+                                ? fmt::format("the sections are {}", fmt::join(sections, ", "))
+                                : fmt::format("did you mean '{}'?", near)));
+  }
+  return config;
+}
+
+void print_json(const json& value) {
+  std::cout << value.dump(2) << '\n';
+}
+
+}  // namespace cfaa::tools
