@@ -1,17 +1,14 @@
 #include "host/data/dataset.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
 #include <unistd.h>
 #include <xxhash.h>
 
-#include <cerrno>
+#include <algorithm>
 #include <cmath>
-#include <cstring>
 
 #include "host/core/error.h"
+#include "host/core/mapped_file.h"
 #include "host/data/domain_index.h"
 #include "host/data/review.h"
 #include "host/data/review_text.h"
@@ -20,35 +17,9 @@ namespace cfaa {
 namespace fs = std::filesystem;
 namespace {
 
-// A whole file in memory, read only.
-class FileBytes {
- public:
-  explicit FileBytes(const fs::path& path) {
-    const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-    if (fd < 0) return;
-    struct stat info {};
-    ::fstat(fd, &info);
-    size_ = static_cast<std::size_t>(info.st_size);
-    if (size_ > 0) {
-      data_ = ::mmap(nullptr, size_, PROT_READ, MAP_PRIVATE, fd, 0);
-      if (data_ == MAP_FAILED) data_ = nullptr, size_ = 0;
-    }
-    opened_ = true;
-    ::close(fd);
-  }
-  ~FileBytes() {
-    if (data_) ::munmap(data_, size_);
-  }
-  FileBytes(const FileBytes&) = delete;
-
-  bool opened() const { return opened_; }
-  std::string_view view() const { return {static_cast<const char*>(data_), size_}; }
-
- private:
-  bool opened_ = false;
-  void* data_ = nullptr;
-  std::size_t size_ = 0;
-};
+std::string_view view(const MappedFile& file) {
+  return {reinterpret_cast<const char*>(file.bytes().data()), file.bytes().size()};
+}
 
 // The lines of one text file, with the file and line for messages.
 class Lines {
@@ -191,28 +162,28 @@ Domain load_domain(const fs::path& directory, const std::string& name) {
                              inter_path(domain.path, name, Split::train),
                              inter_path(domain.path, name, Split::valid),
                              inter_path(domain.path, name, Split::test)};
-  std::vector<std::unique_ptr<FileBytes>> files;
+  if (!fs::exists(paths[0])) {
+    throw Error(fmt::format("{}: there is no {}; is this a directory that prepare made?",
+                            directory.string(), (fs::path(name) / "users.tsv").string()));
+  }
+  MappedFile files[5];
   TextIdentity identity;
   for (std::size_t i = 0; i < 5; ++i) {
-    files.push_back(std::make_unique<FileBytes>(paths[i]));
-    if (!files[i]->opened()) {
-      throw Error(fmt::format("{}: cannot be opened: {}; is {} a directory that prepare made?",
-                              paths[i].string(), std::strerror(errno), directory.string()));
-    }
-    const std::string_view text = files[i]->view();
-    identity.size[i] = text.size();
-    identity.hash[i] = XXH3_64bits(text.data(), text.size());
+    files[i] = MappedFile(paths[i].string());
+    identity.size[i] = view(files[i]).size();
+    identity.hash[i] = XXH3_64bits(view(files[i]).data(), view(files[i]).size());
   }
   domain.hash = XXH3_64bits(&identity, sizeof(identity));
-  {
-    const FileBytes index(domain.path / DomainIndex::kName);
-    if (index.opened() && DomainIndex::read(index.view(), identity, domain)) return domain;
+  const fs::path index = domain.path / DomainIndex::kName;
+  if (fs::exists(index)) {
+    const MappedFile bytes(index.string());
+    if (DomainIndex::read(view(bytes), identity, domain)) return domain;
   }
-  domain.users = parse_ids(paths[0], files[0]->view(), "user_id");
-  domain.items = parse_ids(paths[1], files[1]->view(), "item_id");
+  domain.users = parse_ids(paths[0], view(files[0]), "user_id");
+  domain.items = parse_ids(paths[1], view(files[1]), "item_id");
   SplitRows* rows[3] = {&domain.train, &domain.valid, &domain.test};
   for (int s = 0; s < 3; ++s) {
-    *rows[s] = parse_rows(paths[2 + s], files[2 + s]->view(), domain.users, domain.items);
+    *rows[s] = parse_rows(paths[2 + s], view(files[2 + s]), domain.users, domain.items);
   }
   store_index(domain, identity);
   return domain;

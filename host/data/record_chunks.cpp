@@ -77,7 +77,7 @@ bool RecordChunks::next(Chunk& chunk) {
     if (capacity > kLongestRecord) {
       throw Error(fmt::format("{}: a record is longer than {} MiB{}", stream_.identity().name,
                               kLongestRecord >> 20,
-                              rule_.quoted ? "; is a quote left open? (--quotes false reads "
+                              rule_.quoted ? "; is a quote left open? (--quotes=false reads "
                                              "quotes as they are)"
                                            : "; are these lines?"));
     }

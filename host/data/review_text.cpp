@@ -1,13 +1,8 @@
 #include "host/data/review_text.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
 #include <xxhash.h>
 
-#include <cerrno>
 #include <cstring>
 
 #include "host/core/error.h"
@@ -20,29 +15,17 @@ constexpr char kMagic[8] = {'C', 'F', 'A', 'A', 'T', 'X', 'T', '1'};
 
 }  // namespace
 
-ReviewTextFile::ReviewTextFile(const std::filesystem::path& path) : path_(path) {
-  const auto fail = [&](const std::string& why) {
-    if (mapped_) ::munmap(mapped_, size_);
+ReviewTextFile::ReviewTextFile(const std::filesystem::path& path) : file_(path.string()) {
+  const auto fail = [&](const char* why) {
     throw Error(fmt::format("{}: {}; run prepare again", path.string(), why));
   };
-  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (fd < 0) fail(fmt::format("cannot be opened: {}", std::strerror(errno)));
-  struct stat info {};
-  ::fstat(fd, &info);
-  size_ = static_cast<std::size_t>(info.st_size);
-  if (size_ < sizeof(ReviewTextHeader) + sizeof(uint64_t)) {
-    ::close(fd);
+  const std::size_t size = file_.bytes().size();
+  if (size < sizeof(ReviewTextHeader) + sizeof(uint64_t)) {
     fail("is too short to be a review text file");
-  }
-  mapped_ = ::mmap(nullptr, size_, PROT_READ, MAP_PRIVATE, fd, 0);
-  ::close(fd);
-  if (mapped_ == MAP_FAILED) {
-    mapped_ = nullptr;
-    fail(fmt::format("cannot be mapped: {}", std::strerror(errno)));
   }
   const ReviewTextHeader& h = header();
   if (std::memcmp(h.magic, kMagic, sizeof(kMagic)) != 0) fail("is not a review text file");
-  const std::size_t room = size_ - sizeof(ReviewTextHeader);
+  const std::size_t room = size - sizeof(ReviewTextHeader);
   if (h.count >= room / sizeof(uint64_t) ||
       h.bytes != room - (h.count + 1) * sizeof(uint64_t) || offsets()[0] != 0 ||
       offsets()[h.count] != h.bytes) {
@@ -53,10 +36,6 @@ ReviewTextFile::ReviewTextFile(const std::filesystem::path& path) : path_(path) 
   }
 }
 
-ReviewTextFile::~ReviewTextFile() {
-  ::munmap(mapped_, size_);
-}
-
 std::string_view ReviewTextFile::text(int64_t i) const {
   CFAA_ASSERT(i >= 0 && i < count());
   const char* first = reinterpret_cast<const char*>(offsets() + header().count + 1);
@@ -64,9 +43,9 @@ std::string_view ReviewTextFile::text(int64_t i) const {
 }
 
 void ReviewTextFile::verify() const {
-  const char* payload = static_cast<const char*>(mapped_) + sizeof(ReviewTextHeader);
-  if (XXH3_64bits(payload, size_ - sizeof(ReviewTextHeader)) != checksum()) {
-    throw Error(fmt::format("{}: is damaged (checksum); run prepare again", path_.string()));
+  const auto payload = file_.bytes().subspan(sizeof(ReviewTextHeader));
+  if (XXH3_64bits(payload.data(), payload.size()) != checksum()) {
+    throw Error(fmt::format("{}: is damaged (checksum); run prepare again", file_.path()));
   }
 }
 

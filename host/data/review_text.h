@@ -9,6 +9,8 @@
 #include <string_view>
 #include <vector>
 
+#include "host/core/mapped_file.h"
+
 namespace cfaa {
 
 struct ReviewTextHeader {
@@ -24,9 +26,6 @@ class ReviewTextFile {
   // Throws Error where the file is absent, truncated or not of this format. verify() also reads it
   // all and compares the checksum.
   explicit ReviewTextFile(const std::filesystem::path& path);
-  ~ReviewTextFile();
-  ReviewTextFile(const ReviewTextFile&) = delete;
-  ReviewTextFile& operator=(const ReviewTextFile&) = delete;
 
   int64_t count() const { return static_cast<int64_t>(header().count); }
   uint64_t bytes() const { return header().bytes; }
@@ -36,16 +35,13 @@ class ReviewTextFile {
 
  private:
   const ReviewTextHeader& header() const {
-    return *static_cast<const ReviewTextHeader*>(mapped_);
+    return *reinterpret_cast<const ReviewTextHeader*>(file_.bytes().data());
   }
   const uint64_t* offsets() const {  // count + 1 of them, from the first text's first byte
-    return reinterpret_cast<const uint64_t*>(static_cast<const char*>(mapped_) +
-                                             sizeof(ReviewTextHeader));
+    return reinterpret_cast<const uint64_t*>(file_.bytes().data() + sizeof(ReviewTextHeader));
   }
 
-  std::filesystem::path path_;
-  void* mapped_ = nullptr;
-  std::size_t size_ = 0;
+  MappedFile file_;
 };
 
 // Writes the file; the views need only live during the call.
