@@ -91,6 +91,9 @@ void run(Arguments& arguments, const std::function<void()>& apply_flags) {
   if (!arguments.compare_file.empty()) older = read_older(arguments.compare_file);
 
   const auto context = arguments.device.make_context();
+#if CFAA_HAS_CUDA
+  cuda::watch_launches();
+#endif
   std::vector<bench::Result> results;
   if (arguments.precision != "double") {
     time_cases(*context, all_cases<float>(*context, arguments.sizes), "float", arguments, results);

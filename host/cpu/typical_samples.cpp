@@ -27,23 +27,24 @@
 #ifndef CFAA_HOST_CPU_TYPICAL_SAMPLES_ONCE
 #define CFAA_HOST_CPU_TYPICAL_SAMPLES_ONCE
 namespace cfaa::cpu {
+namespace {
 
-inline constexpr int64_t kColumns = 8;        // of a task
-inline constexpr int64_t kRowsAtOnce = 4;     // rows of Psi that share a pass over M
-inline constexpr int64_t kLaneMultiple = 64;  // K is padded to a multiple of every vector length
+constexpr int64_t kColumns = 8;     // of a task
+constexpr int64_t kRowsAtOnce = 4;  // rows of Psi that share a pass over M
+constexpr int64_t kMostLanes = 16;  // of the vectors used; K is padded to a multiple of it
 
-inline int64_t padded(int64_t count) {
-  return (count + kLaneMultiple - 1) / kLaneMultiple * kLaneMultiple;
+int64_t padded(int64_t count) {
+  return (count + kMostLanes - 1) / kMostLanes * kMostLanes;
 }
 
 // 1 / alpha in units of the spread is kept within these bounds: beyond them Psi is a hard, or a
 // uniform, assignment to the last bit, and squares of x neither overflow nor vanish.
 template <class T>
-inline constexpr double kLargestBandwidth = sizeof(T) == 4 ? 1e20 : 1e40;
+constexpr double kLargestBandwidth = sizeof(T) == 4 ? 1e20 : 1e40;
 
 // Stands for the padding of M: so far away that its weight is 0.
 template <class T>
-inline constexpr T kNowhere = sizeof(T) == 4 ? T(1e17) : T(1e100);
+constexpr T kNowhere = sizeof(T) == 4 ? T(1e17) : T(1e100);
 
 // Scratch of one worker; everything in units of spread / sqrt(bandwidth * log2 e).
 template <class T>
@@ -77,11 +78,13 @@ struct BackwardColumns {
   MatrixView<T> gradient;
 };
 
+}  // namespace
 }  // namespace cfaa::cpu
 #endif
 
 HWY_BEFORE_NAMESPACE();
 namespace cfaa::cpu::HWY_NAMESPACE {
+namespace {
 
 // log2 of the weight of m for a point x whose nearest sample is `nearest`, against that one's:
 // (x - nearest)^2 - (x - m)^2, factored so that it is as accurate far out as near by.
@@ -146,7 +149,7 @@ HWY_INLINE void accumulate(D d, const T* HWY_RESTRICT rows, int64_t k, const T* 
 // scratch.m.
 template <class T>
 void assign(const T* x, int64_t n, int64_t k, const TypicalSamplesScratch<T>& scratch) {
-  const hn::ScalableTag<T> d;
+  const hn::CappedTag<T, kMostLanes> d;
   const int64_t kp = padded(k);
   const T* m = scratch.m;
   std::fill_n(scratch.weight, kp, T(0));
@@ -172,7 +175,7 @@ void assign(const T* x, int64_t n, int64_t k, const TypicalSamplesScratch<T>& sc
 // M_j = sum_i Psi_ij x_i / s_j, where s_j > 0.
 template <class T>
 void move_samples(int64_t k, const TypicalSamplesScratch<T>& scratch) {
-  const hn::ScalableTag<T> d;
+  const hn::CappedTag<T, kMostLanes> d;
   const auto zero = hn::Zero(d), one = hn::Set(d, T(1));
   for (int64_t j = 0; j < padded(k); j += static_cast<int64_t>(hn::Lanes(d))) {
     const auto s = hn::Load(d, scratch.weight + j);
@@ -242,7 +245,7 @@ void column_statistics(const MatrixView<const T>& z, int64_t first, int64_t colu
 
 // The unit in which squares of both columns are taken: the root of their mean variance. Taken in
 // units of the larger reach, so that no square overflows or vanishes.
-inline double spread_of(const ColumnStatistics& source, const ColumnStatistics& target, int64_t c) {
+double spread_of(const ColumnStatistics& source, const ColumnStatistics& target, int64_t c) {
   const double reach = std::max(source.reach[c], target.reach[c]);
   if (!(reach > 0)) return 0;
   const double s = source.reach[c] / reach, t = target.reach[c] / reach;
@@ -390,7 +393,7 @@ template <class T>
 void backward_columns(const BackwardColumns<T>& task) {
   const auto& [z, set, p, first, columns, forward, samples_gradient, scale, scratch, gradient] =
       task;
-  const hn::ScalableTag<T> d;
+  const hn::CappedTag<T, kMostLanes> d;
   const int64_t n = z.rows(), k = samples_gradient.cols(), kp = padded(k);
   const T* spread = &forward.spread(p, first);
   const T* bandwidth = &forward.bandwidth(p, first);
@@ -451,6 +454,7 @@ void backward_double(const BackwardColumns<double>& task) {
   backward_columns(task);
 }
 
+}  // namespace
 }  // namespace cfaa::cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
