@@ -18,6 +18,8 @@ namespace cfaa::tools {
 void add_bench(CLI::App& app);
 void add_discrepancy(CLI::App& app);
 void add_prepare(CLI::App& app);
+void add_stats(CLI::App& app);
+void add_synthesize(CLI::App& app);
 
 // --device and --threads, for every command that computes.
 struct DeviceFlags {
