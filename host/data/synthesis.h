@@ -15,7 +15,7 @@ namespace cfaa {
 
 struct SynthesisOptions {
   // Of each domain.
-  int64_t users = 2000, items = 1000, interactions = 40000;
+  int64_t users = 600, items = 400, interactions = 9000;
   int64_t topics = 12;
   double shift = 1;  // 0: no domain gap; 1: the default gap
   int64_t seed = 0;

@@ -41,7 +41,9 @@ inline std::vector<Review> random_reviews(int count, int users, int items, unsig
   for (int i = 0; i < count; ++i) {
     // Squared: a few users and items have much more than the others.
     const int u = below(users) * below(users) / users, v = below(items) * below(items) / items;
-    Review review{prefix + "U" + std::to_string(u), prefix + "I" + std::to_string(v)};
+    Review review;
+    review.user = prefix + "U" + std::to_string(u);
+    review.item = prefix + "I" + std::to_string(v);
     review.rating = 1 + below(5);
     review.time = 1300000000 + below(50) * 86400;
     for (int w = below(12); w > 0; --w) {
