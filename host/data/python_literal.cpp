@@ -27,6 +27,11 @@ class LiteralParser {
   explicit LiteralParser(std::string_view text) : text_(text) {}
 
   std::string run(PythonValue& value) {
+    if (const std::size_t zero = text_.find('\0'); zero != std::string_view::npos) {
+      at_ = zero;
+      fail("a zero byte");  // as Python, which takes none even inside a string
+      return failure_;
+    }
     skip_space();
     if (!parse(value, 0)) return failure_;
     skip_space();

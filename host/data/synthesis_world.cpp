@@ -69,7 +69,7 @@ SyntheticDomain::SyntheticDomain(const SynthesisOptions& options, bool target)
   for (int64_t u = 0; u < options.users; ++u) {
     Draws draws(seed, target, Draws::Purpose::user, static_cast<uint64_t>(u));
     tastes_.push_back(draw_mixture(draws, topics, 0.6, 0.85));
-    activity.push_back(activity.back() + std::min(1 / std::pow(1 - draws.uniform(), 0.6), 50.0));
+    activity.push_back(activity.back() + std::min(1 / std::pow(1 - draws.uniform(), 0.6), 12.0));
   }
   // Everybody gets the same few, the rest goes by activity; rounding is cumulative, so that the
   // total is exact.
