@@ -298,8 +298,9 @@ std::string read_review(const PythonValue& dict, const ObjectKeys& keys, Invalid
     if (std::isnan(out)) reason = fmt::format("{} is not a number", what);
   };
   for (std::size_t i = 0; i + 1 < dict.elements.size(); i += 2) {
-    if (dict.elements[i].kind != Kind::text) continue;
     const std::string& key = dict.elements[i].text;
+    // An empty key would match every part that has no name here.
+    if (dict.elements[i].kind != Kind::text || key.empty()) continue;
     const PythonValue& value = dict.elements[i + 1];
     bool wanted = true;
     if (key == keys.user) {

@@ -126,6 +126,13 @@ TEST(PythonLiteral, ReadsWhatReprWrites) {
   EXPECT_EQ(v.elements[5].elements[3].text, "x");
 }
 
+TEST(PythonLiteral, AnEmptyKeyIsNoPartOfAReview) {
+  const Collected got = parse("{'reviewerID': 'u', '': 'x', 'overall': 5}\n");
+
+  ASSERT_EQ(got.reviews.size(), 1u);
+  EXPECT_EQ(got.reviews[0].item, "");
+}
+
 TEST(PythonLiteral, RefusesWhatIsNoLiteralOrOutOfItsScope) {
   for (const char* text :
        {"", "{", "{'a'}", "{'a': }", "{'a': 1 'b': 2}", "{,}", "[,]", "[1,,2]", "__import__('os')",
@@ -137,9 +144,10 @@ TEST(PythonLiteral, RefusesWhatIsNoLiteralOrOutOfItsScope) {
   }
 }
 
-TEST(PythonLiteral, DeepNestingIsRefusedAndNotAStackOverflow) {
+TEST(PythonLiteral, DeepNestingAndZeroBytesAreRefused) {
   PythonValue v;
 
+  EXPECT_NE(parse_python_literal(std::string("'a\0b'", 5), v), "");
   EXPECT_NE(parse_python_literal(std::string(1000000, '['), v), "");
   EXPECT_EQ(parse_python_literal(std::string(50, '[') + std::string(50, ']'), v), "");
 }
