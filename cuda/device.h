@@ -25,6 +25,8 @@ std::string why_unavailable();
 // The current CUDA device.
 std::unique_ptr<DeviceRuntime> make_runtime();
 
+class Graph;
+
 class Device final : public DeviceRuntime {
  public:
   Device();
@@ -44,10 +46,18 @@ class Device final : public DeviceRuntime {
   cudaStream_t stream() const { return stream_; }
   const cudaDeviceProp& properties() const { return properties_; }
 
-  // Made on first use, bound to stream(). The workspace of cuBLAS is set, so that a call captured in
-  // a graph allocates nothing.
+  // Dynamic shared memory that a kernel's block may ask for: what the device allows, less a KiB for
+  // the static part.
+  std::size_t shared_limit() const { return properties_.sharedMemPerBlockOptin - 1024; }
+
+  // Made on first use, bound to stream(). The workspace of cuBLAS is set, so that a call captured
+  // in a graph allocates nothing.
   cublasHandle_t blas();
   cusolverDnHandle_t solver();
+
+  // The graph being captured, or nullptr; set by cuda/graph.h.
+  Graph* recorder() const { return recorder_; }
+  void set_recorder(Graph* graph) { recorder_ = graph; }
 
  private:
   cudaDeviceProp properties_{};
@@ -55,8 +65,11 @@ class Device final : public DeviceRuntime {
   cublasHandle_t blas_ = nullptr;
   void* blas_workspace_ = nullptr;
   cusolverDnHandle_t solver_ = nullptr;
+  Graph* recorder_ = nullptr;
 };
 
-inline Device& device_of(Context& context) { return static_cast<Device&>(context.runtime()); }
+inline Device& device_of(Context& context) {
+  return static_cast<Device&>(context.runtime());
+}
 
 }  // namespace cfaa::cuda

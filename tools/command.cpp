@@ -26,13 +26,15 @@ std::unique_ptr<Context> DeviceFlags::make_context() const {
   return cfaa::make_context(device, {.threads = threads});
 }
 
-std::function<void()> add_option_flags(CLI::App& command, const OptionSet& set) {
+std::function<void()> add_option_flags(CLI::App& command, const OptionSet& set,
+                                       const std::vector<std::string>& except) {
   struct Given {
     OptionSet set;
     std::vector<std::pair<std::string, std::string>> values;  // key, text
   };
   auto given = std::make_shared<Given>(Given{set, {}});
   for (const Option& option : set.options()) {
+    if (std::find(except.begin(), except.end(), option.key) != except.end()) continue;
     std::string flag = "--" + option.key;
     std::replace(flag.begin(), flag.end(), '_', '-');
     const std::string key = option.key;

@@ -15,6 +15,7 @@
 
 namespace cfaa::tools {
 
+void add_bench(CLI::App& app);
 void add_discrepancy(CLI::App& app);
 
 // --device and --threads, for every command that computes.
@@ -28,8 +29,9 @@ struct DeviceFlags {
 
 // Adds one flag per key of a configuration section: `sinkhorn_iterations` is --sinkhorn-iterations.
 // The returned function applies those that were given; call it after the configuration file has
-// been read, so that flags win.
-std::function<void()> add_option_flags(CLI::App& command, const OptionSet& set);
+// been read, so that flags win. Keys in `except` get no flag.
+std::function<void()> add_option_flags(CLI::App& command, const OptionSet& set,
+                                       const std::vector<std::string>& except = {});
 
 // Reads a configuration file. Throws Error naming the file and the place of a syntax error, or a
 // section that is none of prepare, embed, model, alignment, train, eval. Empty path: {}.

@@ -30,7 +30,9 @@ struct View {
       : data(pointer), shape(extents), stride(strides) {}
 
   // A view of mutable elements reads as a view of constant ones.
-  operator View<const T, Rank>() const requires(!std::is_const_v<T>) {
+  template <class Constant>
+  operator View<Constant, Rank>() const
+      requires(std::is_same_v<Constant, const T> && !std::is_const_v<T>) {
     return {data, shape, stride};
   }
 

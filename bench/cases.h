@@ -1,0 +1,35 @@
+#pragma once
+
+// The pieces of work that `cfaa_gpu bench` times, at sizes that flags give and the paper's by
+// default. Each validates its own result against plain loops in double (bench/reference) before it
+// is timed.
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "bench/measure.h"
+#include "bench/report.h"
+#include "host/ops/alignment_options.h"
+
+namespace cfaa::bench {
+
+struct Sizes {
+  int64_t n = 256;  // rows of each set
+  int64_t d = 300;  // attributes
+  int64_t k = 128;  // typical samples
+  AlignmentOptions alignment;
+};
+
+// The ops of the alignment losses, forward and backward, on two pairs (users and items).
+template <class T>
+std::vector<Case> alignment_cases(Context& context, const Sizes& sizes);
+
+// The building blocks: copies, the GEMMs of the model, Cholesky inverses and the batched
+// eigensolver.
+template <class T>
+std::vector<Case> block_cases(Context& context, const Sizes& sizes);
+
+Peaks measure_peaks(Context& context, const Plan& plan);
+
+}  // namespace cfaa::bench

@@ -1,0 +1,124 @@
+#include "cuda/device.h"
+
+#include "cuda/check.h"
+#include "host/core/error.h"
+
+namespace cfaa::cuda {
+namespace {
+
+constexpr int kOldestMajor = 8;  // the kernels are compiled for sm_80 and later
+
+// What NVIDIA recommends: 4 MiB, and 32 MiB from Hopper on.
+std::size_t blas_workspace_bytes(const cudaDeviceProp& properties) {
+  return std::size_t{properties.major >= 9 ? 32u : 4u} << 20;
+}
+
+}  // namespace
+
+std::string why_unavailable() {
+  int count = 0;
+  const cudaError_t status = cudaGetDeviceCount(&count);
+  if (status != cudaSuccess) {
+    cudaGetLastError();
+    return "no GPU can be used: " + describe(status);
+  }
+  if (count == 0) return "there is no GPU in this machine";
+  int device = 0;
+  cudaDeviceProp properties{};
+  cudaError_t found = cudaGetDevice(&device);
+  if (found == cudaSuccess) found = cudaGetDeviceProperties(&properties, device);
+  if (found != cudaSuccess) {
+    cudaGetLastError();
+    return "no GPU can be used: " + describe(found);
+  }
+  if (properties.major < kOldestMajor) {
+    return std::string(properties.name) + " is older than compute capability 8.0";
+  }
+  return "";
+}
+
+std::unique_ptr<DeviceRuntime> make_runtime() {
+  return std::make_unique<Device>();
+}
+
+Device::Device() {
+  int device = 0;
+  CFAA_CUDA_CHECK(cudaGetDevice(&device));
+  CFAA_CUDA_CHECK(cudaGetDeviceProperties(&properties_, device));
+  CFAA_CUDA_CHECK(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking));
+}
+
+Device::~Device() {
+  CFAA_CUDA_WARN(cudaStreamSynchronize(stream_));
+  if (solver_ != nullptr) CFAA_CUDA_WARN(cusolverDnDestroy(solver_));
+  if (blas_ != nullptr) CFAA_CUDA_WARN(cublasDestroy(blas_));
+  if (blas_workspace_ != nullptr) CFAA_CUDA_WARN(cudaFree(blas_workspace_));
+  CFAA_CUDA_WARN(cudaStreamDestroy(stream_));
+}
+
+std::string Device::description() const {
+  return properties_.name;
+}
+
+void* Device::allocate(std::size_t bytes) {
+  void* memory = nullptr;
+  const cudaError_t status = cudaMalloc(&memory, bytes == 0 ? 1 : bytes);
+  if (status == cudaErrorMemoryAllocation) {
+    cudaGetLastError();
+    throw Error("there is no room for " + std::to_string(bytes) + " bytes on " + description() +
+                "; use a smaller batch, fewer attributes or --device cpu");
+  }
+  CFAA_CUDA_CHECK(status);
+  return memory;
+}
+
+// Work queued on the stream may still use the memory: cudaFree waits for it.
+void Device::release(void* memory) noexcept {
+  CFAA_CUDA_WARN(cudaFree(memory));
+}
+
+void Device::copy_from_host(void* device, const void* host, std::size_t bytes) {
+  if (bytes == 0) return;
+  CFAA_CUDA_CHECK(cudaMemcpyAsync(device, host, bytes, cudaMemcpyHostToDevice, stream_));
+}
+
+void Device::copy_to_host(void* host, const void* device, std::size_t bytes) {
+  if (bytes == 0) return;
+  CFAA_CUDA_CHECK(cudaMemcpyAsync(host, device, bytes, cudaMemcpyDeviceToHost, stream_));
+}
+
+void Device::copy(void* to, const void* from, std::size_t bytes) {
+  if (bytes == 0) return;
+  CFAA_CUDA_CHECK(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, stream_));
+}
+
+void Device::fill_zero(void* device, std::size_t bytes) {
+  if (bytes == 0) return;
+  CFAA_CUDA_CHECK(cudaMemsetAsync(device, 0, bytes, stream_));
+}
+
+void Device::synchronize() {
+  CFAA_CUDA_CHECK(cudaStreamSynchronize(stream_));
+}
+
+cublasHandle_t Device::blas() {
+  if (blas_ == nullptr) {
+    CFAA_CUDA_CHECK(cublasCreate(&blas_));
+    CFAA_CUDA_CHECK(cublasSetStream(blas_, stream_));
+    CFAA_CUDA_CHECK(cublasSetMathMode(blas_, CUBLAS_DEFAULT_MATH));  // fp32; TF32 only on request
+    const std::size_t bytes = blas_workspace_bytes(properties_);
+    blas_workspace_ = allocate(bytes);
+    CFAA_CUDA_CHECK(cublasSetWorkspace(blas_, blas_workspace_, bytes));
+  }
+  return blas_;
+}
+
+cusolverDnHandle_t Device::solver() {
+  if (solver_ == nullptr) {
+    CFAA_CUDA_CHECK(cusolverDnCreate(&solver_));
+    CFAA_CUDA_CHECK(cusolverDnSetStream(solver_, stream_));
+  }
+  return solver_;
+}
+
+}  // namespace cfaa::cuda

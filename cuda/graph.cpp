@@ -1,0 +1,132 @@
+#include "cuda/graph.h"
+
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+
+#include "cuda/check.h"
+#include "host/core/error.h"
+
+namespace cfaa::cuda {
+namespace {
+
+// Thrown through the step when a call turns out not to be capturable.
+struct CaptureRefused {
+  std::string name;
+  std::string reason;
+};
+
+}  // namespace
+
+Graph::Graph(Device& device) : device_(device) {}
+
+Graph::~Graph() {
+  clear();
+}
+
+void Graph::clear() noexcept {
+  for (const Segment& segment : segments_) {
+    if (segment.graph != nullptr) CFAA_CUDA_WARN(cudaGraphExecDestroy(segment.graph));
+  }
+  segments_.clear();
+}
+
+void Graph::begin_segment() {
+  CFAA_CUDA_CHECK(cudaStreamBeginCapture(device_.stream(), cudaStreamCaptureModeThreadLocal));
+}
+
+// An empty segment (two refused calls in a row) is left out.
+void Graph::end_segment() {
+  cudaGraph_t graph = nullptr;
+  CFAA_CUDA_CHECK(cudaStreamEndCapture(device_.stream(), &graph));
+  std::size_t nodes = 0;
+  cudaGraphExec_t executable = nullptr;
+  cudaError_t status = cudaGraphGetNodes(graph, nullptr, &nodes);
+  if (status == cudaSuccess && nodes > 0) status = cudaGraphInstantiate(&executable, graph, 0);
+  CFAA_CUDA_WARN(cudaGraphDestroy(graph));
+  CFAA_CUDA_CHECK(status);
+  if (executable != nullptr) segments_.push_back({executable, {}});
+}
+
+void Graph::capture(const std::function<void()>& step) {
+  CFAA_ASSERT(device_.recorder() == nullptr);
+  const auto stop = [this] {
+    device_.set_recorder(nullptr);
+    cudaGraph_t graph = nullptr;
+    if (cudaStreamEndCapture(device_.stream(), &graph) == cudaSuccess && graph != nullptr) {
+      CFAA_CUDA_WARN(cudaGraphDestroy(graph));
+    }
+    cudaGetLastError();  // the refusal is dealt with here, not at somebody else's next check
+    clear();
+  };
+
+  // Each round either ends, or learns of one more call that is refused: their number is finite.
+  for (;;) {
+    clear();
+    device_.set_recorder(this);
+    begin_segment();
+    try {
+      step();
+      end_segment();
+      device_.set_recorder(nullptr);
+      return;
+    } catch (const CaptureRefused& refusal) {
+      stop();
+      refused_.push_back(refusal.name);
+      spdlog::info("{} cannot be captured in a CUDA graph ({}); it runs between two graphs",
+                   refusal.name, refusal.reason);
+    } catch (...) {
+      stop();
+      throw;
+    }
+  }
+}
+
+void Graph::record(const std::string& name, std::function<void()> call) {
+  if (std::find(refused_.begin(), refused_.end(), name) != refused_.end()) {
+    end_segment();
+    segments_.push_back({nullptr, std::move(call)});
+    begin_segment();
+    return;
+  }
+  try {
+    call();
+  } catch (const Error& error) {
+    throw CaptureRefused{name, error.what()};
+  }
+  cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
+  CFAA_CUDA_CHECK(cudaStreamIsCapturing(device_.stream(), &status));
+  if (status != cudaStreamCaptureStatusActive) {
+    throw CaptureRefused{name, "it invalidated the capture"};
+  }
+}
+
+void Graph::replay() {
+  CFAA_ASSERT(!empty());
+  for (const Segment& segment : segments_) {
+    if (segment.graph != nullptr) {
+      CFAA_CUDA_CHECK(cudaGraphLaunch(segment.graph, device_.stream()));
+    } else {
+      segment.call();
+    }
+  }
+}
+
+std::size_t Graph::captured_segments() const {
+  return static_cast<std::size_t>(std::count_if(
+      segments_.begin(), segments_.end(), [](const Segment& s) { return s.graph != nullptr; }));
+}
+
+std::size_t Graph::calls_between_segments() const {
+  return segments_.size() - captured_segments();
+}
+
+void library_call(Device& device, const std::string& name, std::function<void()> call) {
+  if (Graph* graph = device.recorder()) {
+    graph->record(name, std::move(call));
+  } else {
+    call();
+  }
+}
+
+}  // namespace cfaa::cuda

@@ -1,0 +1,211 @@
+#include "cuda/grouped_gemm.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "cuda/launch.h"
+#include "host/core/error.h"
+
+#if !CFAA_EMULATED
+#include <cutlass/cutlass.h>
+#include <cutlass/epilogue/thread/linear_combination_relu.h>
+#include <cutlass/gemm/device/gemm_grouped.h>
+#include <cutlass/gemm/kernel/default_gemm_grouped.h>
+#endif
+
+namespace cfaa::cuda {
+namespace {
+
+// The problems as a grouped kernel wants them: an array per property, in device memory.
+template <class T>
+struct PackedGroup {
+  int32_t extents[kMaxGroup][3];  // m, n, k
+  T* a[kMaxGroup];
+  T* b[kMaxGroup];
+  T* c[kMaxGroup];
+  T* d[kMaxGroup];
+  int64_t lda[kMaxGroup], ldb[kMaxGroup], ldc[kMaxGroup], ldd[kMaxGroup];
+
+  template <class F>
+  void for_each_pointer(F f) const {
+    for (int g = 0; g < kMaxGroup; ++g) {
+      for (const T* pointer : {a[g], b[g], c[g], d[g]}) f(pointer);
+    }
+  }
+};
+
+// A kernel's arguments are the way to device memory that needs no copy from the host.
+template <class T>
+__global__ void store_group(PackedGroup<T> group, PackedGroup<T>* out) {
+  *out = group;
+}
+
+template <class T>
+PackedGroup<T>* pack(Context& context, std::span<const GemmProblem<T>> problems, double beta) {
+  PackedGroup<T> group{};
+  for (std::size_t g = 0; g < problems.size(); ++g) {
+    const GemmProblem<T>& problem = problems[g];
+    group.extents[g][0] = static_cast<int32_t>(problem.m);
+    group.extents[g][1] = static_cast<int32_t>(problem.n);
+    group.extents[g][2] = static_cast<int32_t>(problem.k);
+    group.a[g] = const_cast<T*>(problem.a);
+    group.b[g] = const_cast<T*>(problem.b);
+    // Without a C the epilogue still forms its address.
+    group.c[g] = beta == 0 ? problem.d : const_cast<T*>(problem.c);
+    group.d[g] = problem.d;
+    group.lda[g] = problem.lda;
+    group.ldb[g] = problem.ldb;
+    group.ldc[g] = beta == 0 ? problem.ldd : problem.ldc;
+    group.ldd[g] = problem.ldd;
+  }
+  PackedGroup<T>* packed = context.scratch().template take<PackedGroup<T>, 1>({1}).data;
+  launch(device_of(context).stream(), store_group<T>, dim3(1), dim3(1), 0, group, packed);
+  return packed;
+}
+
+// One thread per element of D, one grid layer per problem.
+constexpr int kThreads = 256;
+template <class T>
+__global__ void plain_grouped_gemm(const PackedGroup<T>* group, bool transpose_a, bool transpose_b,
+                                   T beta, bool relu) {
+  const int g = static_cast<int>(blockIdx.y);
+  const int64_t m = group->extents[g][0], n = group->extents[g][1], k = group->extents[g][2];
+  const int64_t i = static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+  if (i >= m * n) return;
+  const int64_t row = i / n, column = i % n;
+  const int64_t lda = group->lda[g], ldb = group->ldb[g];
+  const T* a = group->a[g] + (transpose_a ? row : row * lda);
+  const T* b = group->b[g] + (transpose_b ? column * ldb : column);
+  const int64_t step_a = transpose_a ? lda : 1, step_b = transpose_b ? 1 : ldb;
+  T sum = 0;
+  for (int64_t l = 0; l < k; ++l) sum += a[l * step_a] * b[l * step_b];
+  if (beta != T(0)) sum += beta * group->c[g][row * group->ldc[g] + column];
+  // Written so that NaN stays NaN.
+  group->d[g][row * group->ldd[g] + column] = relu && sum < T(0) ? T(0) : sum;
+}
+
+template <class T>
+void run_plain(Context& context, Transpose ta, Transpose tb,
+               std::span<const GemmProblem<T>> problems, GroupedEpilogue epilogue) {
+  int64_t most = 0;
+  for (const GemmProblem<T>& problem : problems) most = std::max(most, problem.m * problem.n);
+  const PackedGroup<T>* packed = pack(context, problems, epilogue.beta);
+  launch(device_of(context).stream(), plain_grouped_gemm<T>,
+         dim3(static_cast<unsigned>((most + kThreads - 1) / kThreads),
+              static_cast<unsigned>(problems.size())),
+         dim3(kThreads), 0, packed, ta == Transpose::yes, tb == Transpose::yes,
+         static_cast<T>(epilogue.beta), epilogue.relu);
+}
+
+#if !CFAA_EMULATED
+
+using RowMajor = cutlass::layout::RowMajor;
+using ColumnMajor = cutlass::layout::ColumnMajor;
+
+// Tiles of 64 x 64: four towers of 256 x 300 then make 80 tiles, where 128 x 128 would make 24 and
+// leave most of a GPU idle. A threshold of -infinity turns the relu off, so that one instantiation
+// serves both. Elements are read one by one: extents and addresses are free.
+template <class LayoutA, class LayoutB>
+using Fp32 = cutlass::gemm::device::GemmGrouped<typename cutlass::gemm::kernel::DefaultGemmGrouped<
+    float, LayoutA, cutlass::ComplexTransform::kNone, 1, float, LayoutB,
+    cutlass::ComplexTransform::kNone, 1, float, RowMajor, float, cutlass::arch::OpClassSimt,
+    cutlass::arch::Sm80, cutlass::gemm::GemmShape<64, 64, 8>, cutlass::gemm::GemmShape<32, 32, 8>,
+    cutlass::gemm::GemmShape<1, 1, 1>,
+    cutlass::epilogue::thread::LinearCombinationRelu<float, 1, float, float>,
+    cutlass::gemm::threadblock::GemmBatchedIdentityThreadblockSwizzle, 4,
+    cutlass::gemm::kernel::GroupScheduleMode::kDeviceOnly>::GemmKernel>;
+
+// Reads and writes 16 bytes at a time.
+template <class LayoutA, class LayoutB>
+using Tf32 = cutlass::gemm::device::GemmGrouped<typename cutlass::gemm::kernel::DefaultGemmGrouped<
+    float, LayoutA, cutlass::ComplexTransform::kNone, 4, float, LayoutB,
+    cutlass::ComplexTransform::kNone, 4, float, RowMajor, float, cutlass::arch::OpClassTensorOp,
+    cutlass::arch::Sm80, cutlass::gemm::GemmShape<64, 64, 16>, cutlass::gemm::GemmShape<32, 32, 16>,
+    cutlass::gemm::GemmShape<16, 8, 8>,
+    cutlass::epilogue::thread::LinearCombinationRelu<float, 4, float, float>,
+    cutlass::gemm::threadblock::GemmBatchedIdentityThreadblockSwizzle, 3,
+    cutlass::gemm::kernel::GroupScheduleMode::kDeviceOnly>::GemmKernel>;
+
+template <class Gemm>
+void run_cutlass(Context& context, std::span<const GemmProblem<float>> problems,
+                 GroupedEpilogue epilogue) {
+  cutlass::gemm::GemmCoord extents[kMaxGroup];
+  for (std::size_t g = 0; g < problems.size(); ++g) {
+    extents[g] = {static_cast<int>(problems[g].m), static_cast<int>(problems[g].n),
+                  static_cast<int>(problems[g].k)};
+  }
+  const int count = static_cast<int>(problems.size());
+  const int blocks = Gemm::sufficient(extents, count);
+  PackedGroup<float>* packed = pack(context, problems, epilogue.beta);
+  const float threshold = epilogue.relu ? 0.0f : -std::numeric_limits<float>::infinity();
+  const typename Gemm::EpilogueOutputOp::Params output(1.0f, static_cast<float>(epilogue.beta),
+                                                       threshold);
+  // The addresses of the arrays in device memory; nothing is read through `packed` here.
+  const typename Gemm::Arguments arguments(
+      reinterpret_cast<cutlass::gemm::GemmCoord*>(packed->extents), count, blocks, output,
+      packed->a, packed->b, packed->c, packed->d, packed->lda, packed->ldb, packed->ldc,
+      packed->ldd);
+  Gemm gemm;
+  if (blocks < 1 || gemm.initialize(arguments) != cutlass::Status::kSuccess ||
+      gemm.run(device_of(context).stream()) != cutlass::Status::kSuccess) {
+    throw Error("the grouped matrix product of " + std::to_string(count) +
+                " towers could not be launched: " + cudaGetErrorString(cudaGetLastError()));
+  }
+}
+
+bool fits_16_bytes(Transpose ta, Transpose tb, std::span<const GemmProblem<float>> problems,
+                   double beta) {
+  const auto aligned = [](const float* pointer, int64_t ld) {
+    return reinterpret_cast<std::uintptr_t>(pointer) % 16 == 0 && ld % 4 == 0;
+  };
+  return std::all_of(problems.begin(), problems.end(), [&](const GemmProblem<float>& p) {
+    const int64_t columns_a = ta == Transpose::no ? p.k : p.m;
+    const int64_t columns_b = tb == Transpose::no ? p.n : p.k;
+    return columns_a % 4 == 0 && columns_b % 4 == 0 && p.n % 4 == 0 && aligned(p.a, p.lda) &&
+           aligned(p.b, p.ldb) && aligned(p.d, p.ldd) && (beta == 0 || aligned(p.c, p.ldc));
+  });
+}
+
+template <template <class, class> class Gemm>
+void run_layouts(Context& context, Transpose ta, Transpose tb,
+                 std::span<const GemmProblem<float>> problems, GroupedEpilogue epilogue) {
+  if (tb == Transpose::yes)
+    return run_cutlass<Gemm<RowMajor, ColumnMajor>>(context, problems, epilogue);
+  if (ta == Transpose::yes)
+    return run_cutlass<Gemm<ColumnMajor, RowMajor>>(context, problems, epilogue);
+  run_cutlass<Gemm<RowMajor, RowMajor>>(context, problems, epilogue);
+}
+
+#endif  // !CFAA_EMULATED
+
+}  // namespace
+
+template <class T>
+void grouped_gemm(Context& context, Transpose ta, Transpose tb,
+                  std::span<const GemmProblem<T>> problems, GroupedEpilogue epilogue,
+                  [[maybe_unused]] MathMode math) {
+  CFAA_ASSERT(!problems.empty() && problems.size() <= kMaxGroup);
+  CFAA_ASSERT(ta == Transpose::no || tb == Transpose::no);
+  for (const GemmProblem<T>& p : problems) {
+    CFAA_ASSERT(std::max({p.m, p.n, p.k}) <= std::numeric_limits<int32_t>::max());
+    CFAA_ASSERT(p.lda >= (ta == Transpose::no ? p.k : p.m));
+    CFAA_ASSERT(p.ldb >= (tb == Transpose::no ? p.n : p.k));
+    CFAA_ASSERT(p.ldd >= p.n && (epilogue.beta == 0 || p.ldc == 0 || p.ldc >= p.n));
+  }
+#if !CFAA_EMULATED
+  if constexpr (std::is_same_v<T, float>) {
+    if (math == MathMode::tf32 && fits_16_bytes(ta, tb, problems, epilogue.beta)) {
+      return run_layouts<Tf32>(context, ta, tb, problems, epilogue);
+    }
+    return run_layouts<Fp32>(context, ta, tb, problems, epilogue);
+  }
+#endif
+  run_plain(context, ta, tb, problems, epilogue);
+}
+
+template void grouped_gemm<float>(Context&, Transpose, Transpose,
+                                  std::span<const GemmProblem<float>>, GroupedEpilogue, MathMode);
+template void grouped_gemm<double>(Context&, Transpose, Transpose,
+                                   std::span<const GemmProblem<double>>, GroupedEpilogue, MathMode);
+
+}  // namespace cfaa::cuda

@@ -1,0 +1,145 @@
+#include "cuda/solver.h"
+
+#include <vector>
+
+#include "cuda/blas.h"
+#include "cuda/check.h"
+#include "cuda/launch.h"
+#include "host/core/error.h"
+
+namespace cfaa::cuda {
+namespace {
+
+constexpr int kThreads = 256;
+
+// inverse_factor = I for each problem, and the pointer arrays that the batched calls want.
+template <class T>
+__global__ void start_inverse(T* a,               // (S, n, n)
+                              T* inverse_factor,  // (S, n, n)
+                              int n,
+                              T** a_pointers,        // (S)
+                              T** inverse_pointers)  // (S)
+{
+  const int64_t set = blockIdx.y;
+  const int64_t size = static_cast<int64_t>(n) * n;
+  const int64_t i = static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+  if (i < size) inverse_factor[set * size + i] = i % (n + 1) == 0 ? T(1) : T(0);
+  if (i == 0) {
+    a_pointers[set] = a + set * size;
+    inverse_pointers[set] = inverse_factor + set * size;
+  }
+}
+
+// The first problem whose info is not zero sets the latch, unless an earlier fault already has.
+// One thread: the batch is small and the order then is the problems'.
+__global__ void latch_info(const int* info,  // (S)
+                           int problems, FaultCode code, FaultSite site, Fault* latch) {
+  if (latch->code != static_cast<int32_t>(FaultCode::none)) return;
+  for (int problem = 0; problem < problems; ++problem) {
+    if (info[problem] == 0) continue;
+    *latch = {static_cast<int32_t>(code), static_cast<int32_t>(site), problem, info[problem]};
+    return;
+  }
+}
+
+// After a fault the matrices may hold NaN, on which an eigensolver need not return: give it I.
+template <class T>
+__global__ void replace_after_fault(const Fault* latch, int n,
+                                    T* a)  // (S, n, n)
+{
+  if (latch->code == static_cast<int32_t>(FaultCode::none)) return;
+  const int64_t size = static_cast<int64_t>(n) * n;
+  const int64_t i = static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+  if (i < size) a[blockIdx.y * size + i] = i % (n + 1) == 0 ? T(1) : T(0);
+}
+
+dim3 elementwise(int64_t n, int64_t batch) {
+  return dim3(static_cast<unsigned>((n * n + kThreads - 1) / kThreads),
+              static_cast<unsigned>(batch));
+}
+
+// A row-major lower triangle is the column-major upper one.
+constexpr cublasFillMode_t kRowMajorLower = CUBLAS_FILL_MODE_UPPER;
+
+cusolverStatus_t potrf_call(cusolverDnHandle_t solver, int n, float** a, int* info, int batch) {
+  return cusolverDnSpotrfBatched(solver, kRowMajorLower, n, a, n, info, batch);
+}
+
+cusolverStatus_t potrf_call(cusolverDnHandle_t solver, int n, double** a, int* info, int batch) {
+  return cusolverDnDpotrfBatched(solver, kRowMajorLower, n, a, n, info, batch);
+}
+
+template <class T>
+constexpr cudaDataType kDataType = sizeof(T) == sizeof(double) ? CUDA_R_64F : CUDA_R_32F;
+
+class SolverParams {
+ public:
+  SolverParams() { CFAA_CUDA_CHECK(cusolverDnCreateParams(&params_)); }
+  ~SolverParams() { cusolverDnDestroyParams(params_); }
+  SolverParams(const SolverParams&) = delete;
+  SolverParams& operator=(const SolverParams&) = delete;
+  operator cusolverDnParams_t() const { return params_; }
+
+ private:
+  cusolverDnParams_t params_ = nullptr;
+};
+
+}  // namespace
+
+template <class T>
+void inverse_cholesky_factor(Context& context, View<T, 3> a, View<T, 3> inverse_factor,
+                             FaultSite site) {
+  CFAA_ASSERT(a.shape == inverse_factor.shape && a.shape[1] == a.shape[2]);
+  CFAA_ASSERT(a.contiguous() && inverse_factor.contiguous());
+  Device& device = device_of(context);
+  const int batch = static_cast<int>(a.shape[0]), n = static_cast<int>(a.shape[1]);
+  const Arena::Scope scope(context.scratch());
+  T** a_pointers = context.scratch().template take<T*, 1>({batch}).data;
+  T** inverse_pointers = context.scratch().template take<T*, 1>({batch}).data;
+  int* info = context.scratch().template take<int, 1>({batch}).data;
+
+  launch(device.stream(), start_inverse<T>, elementwise(n, batch), dim3(kThreads), 0, a.data,
+         inverse_factor.data, n, a_pointers, inverse_pointers);
+  CFAA_CUDA_CHECK(potrf_call(device.solver(), n, a_pointers, info, batch));
+  launch(device.stream(), latch_info, dim3(1), dim3(1), 0, static_cast<const int*>(info), batch,
+         FaultCode::not_positive_definite, site, context.fault_latch());
+  solve_lower_batched<T>(device, n, n, a_pointers, n, inverse_pointers, n, batch);
+}
+
+template <class T>
+void eigen_symmetric(Context& context, View<T, 3> a, MatrixView<T> values, Eigenvectors wanted,
+                     FaultSite site) {
+  const int64_t batch = a.shape[0], n = a.shape[1];
+  CFAA_ASSERT(a.shape[2] == n && values.shape[0] == batch && values.shape[1] == n);
+  CFAA_ASSERT(a.contiguous() && values.contiguous());
+  Device& device = device_of(context);
+  const cusolverEigMode_t mode =
+      wanted == Eigenvectors::yes ? CUSOLVER_EIG_MODE_VECTOR : CUSOLVER_EIG_MODE_NOVECTOR;
+  const SolverParams params;
+  std::size_t device_bytes = 0, host_bytes = 0;
+  CFAA_CUDA_CHECK(cusolverDnXsyevBatched_bufferSize(
+      device.solver(), params, mode, kRowMajorLower, n, kDataType<T>, a.data, n, kDataType<T>,
+      values.data, kDataType<T>, &device_bytes, &host_bytes, batch));
+
+  const Arena::Scope scope(context.scratch());
+  void* workspace = context.scratch().take_bytes(device_bytes);
+  int* info = context.scratch().template take<int, 1>({batch}).data;
+  std::vector<char> host_workspace(host_bytes);
+  launch(device.stream(), replace_after_fault<T>, elementwise(n, batch), dim3(kThreads), 0,
+         context.fault_latch(), static_cast<int>(n), a.data);
+  CFAA_CUDA_CHECK(cusolverDnXsyevBatched(device.solver(), params, mode, kRowMajorLower, n,
+                                         kDataType<T>, a.data, n, kDataType<T>, values.data,
+                                         kDataType<T>, workspace, device_bytes,
+                                         host_workspace.data(), host_bytes, info, batch));
+  launch(device.stream(), latch_info, dim3(1), dim3(1), 0, static_cast<const int*>(info),
+         static_cast<int>(batch), FaultCode::eigensolver_failed, site, context.fault_latch());
+}
+
+#define CFAA_INSTANTIATE(T)                                                              \
+  template void inverse_cholesky_factor<T>(Context&, View<T, 3>, View<T, 3>, FaultSite); \
+  template void eigen_symmetric<T>(Context&, View<T, 3>, MatrixView<T>, Eigenvectors, FaultSite);
+CFAA_INSTANTIATE(float)
+CFAA_INSTANTIATE(double)
+#undef CFAA_INSTANTIATE
+
+}  // namespace cfaa::cuda

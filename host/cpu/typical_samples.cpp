@@ -1,0 +1,568 @@
+// Typical samples on the CPU: one task is eight adjacent columns (a cache line or less of each row)
+// of both sets of a pair.
+//
+// A column is taken out of Z once, as x = (z - centre) / spread, and sorted: the iteration depends
+// on the multiset only, and with x and M ascending the nearest M of each x, whose exponent the
+// softmax subtracts, is found by walking. M stays ascending because the weights of M_j' > M_j grow
+// with x against those of M_j (monotone likelihood ratio); rounding is mended after each step.
+//
+// Cost: N K exponentials a column and iteration, vectors along j, about 18 vector operations each.
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "host/cpu/typical_samples.cpp"
+// clang-format off
+#include "hwy/foreach_target.h"
+// clang-format on
+#include "hwy/highway.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+
+#include "host/core/error.h"
+#include "host/cpu/exp2-inl.h"
+#include "host/ops/typical_samples.h"
+
+#ifndef CFAA_HOST_CPU_TYPICAL_SAMPLES_ONCE
+#define CFAA_HOST_CPU_TYPICAL_SAMPLES_ONCE
+namespace cfaa::cpu {
+namespace {
+
+constexpr int64_t kColumns = 8;     // of a task
+constexpr int64_t kRowsAtOnce = 4;  // rows of Psi that share a pass over M
+constexpr int64_t kMostLanes = 16;  // of the vectors used; K is padded to a multiple of it
+
+int64_t padded(int64_t count) {
+  return (count + kMostLanes - 1) / kMostLanes * kMostLanes;
+}
+
+// 1 / alpha in units of the spread is kept within these bounds: beyond them Psi is a hard, or a
+// uniform, assignment to the last bit, and squares of x neither overflow nor vanish.
+template <class T>
+constexpr double kLargestBandwidth = sizeof(T) == 4 ? 1e20 : 1e40;
+
+// Stands for the padding of M: so far away that its weight is 0.
+template <class T>
+constexpr T kNowhere = sizeof(T) == 4 ? T(1e17) : T(1e100);
+
+// Scratch of one worker; everything in units of spread / sqrt(bandwidth * log2 e).
+template <class T>
+struct TypicalSamplesScratch {
+  T* x;         // (kColumns, N)        columns of Z
+  T* m;         // (padded K)           M
+  T* rows;      // (kRowsAtOnce, padded K)  rows of Psi before they are normalised
+  T* weight;    // (padded K)           sum_i Psi_ij
+  T* weighted;  // (padded K)           sum_i Psi_ij x_i
+};
+
+// What one task works on: columns first .. first + columns of both sets of pair p.
+template <class T>
+struct ForwardColumns {
+  const EmbeddingPair<T>& pair;
+  int64_t p, pairs, first, columns;
+  const TypicalSamplesOptions& options;
+  TypicalSamplesScratch<T> scratch;
+  const TypicalSamples<T>& result;
+};
+
+// And in the backward: the same columns of one set.
+template <class T>
+struct BackwardColumns {
+  MatrixView<const T> z;
+  int64_t set, p, first, columns;
+  const TypicalSamples<T>& forward;
+  View<const T, 3> samples_gradient;
+  double scale;
+  TypicalSamplesScratch<T> scratch;
+  MatrixView<T> gradient;
+};
+
+}  // namespace
+}  // namespace cfaa::cpu
+#endif
+
+HWY_BEFORE_NAMESPACE();
+namespace cfaa::cpu::HWY_NAMESPACE {
+namespace {
+
+// log2 of the weight of m for a point x whose nearest sample is `nearest`, against that one's:
+// (x - nearest)^2 - (x - m)^2, factored so that it is as accurate far out as near by.
+template <class V>
+HWY_INLINE V exponent(V m, V nearest, V twice_x_minus_nearest) {
+  return hn::Mul(hn::Sub(m, nearest), hn::Sub(twice_x_minus_nearest, m));
+}
+
+// The weights of four points for every sample, and their sums over the samples.
+template <class D, class T>
+HWY_INLINE void four_rows(D d, const T* HWY_RESTRICT m, int64_t k, const T* x, const T* nearest,
+                          T* HWY_RESTRICT rows, T* sums) {
+  const auto n0 = hn::Set(d, nearest[0]), n1 = hn::Set(d, nearest[1]);
+  const auto n2 = hn::Set(d, nearest[2]), n3 = hn::Set(d, nearest[3]);
+  const auto b0 = hn::Set(d, 2 * x[0] - nearest[0]), b1 = hn::Set(d, 2 * x[1] - nearest[1]);
+  const auto b2 = hn::Set(d, 2 * x[2] - nearest[2]), b3 = hn::Set(d, 2 * x[3] - nearest[3]);
+  auto s0 = hn::Zero(d), s1 = hn::Zero(d), s2 = hn::Zero(d), s3 = hn::Zero(d);
+  for (int64_t j = 0; j < k; j += static_cast<int64_t>(hn::Lanes(d))) {
+    const auto mj = hn::Load(d, m + j);
+    const auto w0 = exp2(d, exponent(mj, n0, b0));
+    const auto w1 = exp2(d, exponent(mj, n1, b1));
+    const auto w2 = exp2(d, exponent(mj, n2, b2));
+    const auto w3 = exp2(d, exponent(mj, n3, b3));
+    hn::Store(w0, d, rows + j);
+    hn::Store(w1, d, rows + k + j);
+    hn::Store(w2, d, rows + 2 * k + j);
+    hn::Store(w3, d, rows + 3 * k + j);
+    s0 = hn::Add(s0, w0);
+    s1 = hn::Add(s1, w1);
+    s2 = hn::Add(s2, w2);
+    s3 = hn::Add(s3, w3);
+  }
+  sums[0] = hn::GetLane(hn::SumOfLanes(d, s0));
+  sums[1] = hn::GetLane(hn::SumOfLanes(d, s1));
+  sums[2] = hn::GetLane(hn::SumOfLanes(d, s2));
+  sums[3] = hn::GetLane(hn::SumOfLanes(d, s3));
+}
+
+// weight_j += sum_r rows_rj a_r and weighted_j += sum_r rows_rj b_r over four rows.
+template <class D, class T>
+HWY_INLINE void accumulate(D d, const T* HWY_RESTRICT rows, int64_t k, const T* a, const T* b,
+                           T* HWY_RESTRICT weight, T* HWY_RESTRICT weighted) {
+  const auto a0 = hn::Set(d, a[0]), a1 = hn::Set(d, a[1]);
+  const auto a2 = hn::Set(d, a[2]), a3 = hn::Set(d, a[3]);
+  const auto b0 = hn::Set(d, b[0]), b1 = hn::Set(d, b[1]);
+  const auto b2 = hn::Set(d, b[2]), b3 = hn::Set(d, b[3]);
+  for (int64_t j = 0; j < k; j += static_cast<int64_t>(hn::Lanes(d))) {
+    const auto w0 = hn::Load(d, rows + j), w1 = hn::Load(d, rows + k + j);
+    const auto w2 = hn::Load(d, rows + 2 * k + j), w3 = hn::Load(d, rows + 3 * k + j);
+    auto s = hn::MulAdd(w0, a0, hn::Load(d, weight + j));
+    auto t = hn::MulAdd(w0, b0, hn::Load(d, weighted + j));
+    s = hn::MulAdd(w1, a1, s);
+    t = hn::MulAdd(w1, b1, t);
+    s = hn::MulAdd(w2, a2, s);
+    t = hn::MulAdd(w2, b2, t);
+    hn::Store(hn::MulAdd(w3, a3, s), d, weight + j);
+    hn::Store(hn::MulAdd(w3, b3, t), d, weighted + j);
+  }
+}
+
+// One iteration on a sorted column x of n points: fills scratch.weight and .weighted from
+// scratch.m.
+template <class T>
+void assign(const T* x, int64_t n, int64_t k, const TypicalSamplesScratch<T>& scratch) {
+  const hn::CappedTag<T, kMostLanes> d;
+  const int64_t kp = padded(k);
+  const T* m = scratch.m;
+  std::fill_n(scratch.weight, kp, T(0));
+  std::fill_n(scratch.weighted, kp, T(0));
+  int64_t near = 0;
+  for (int64_t i = 0; i < n; i += kRowsAtOnce) {
+    T point[kRowsAtOnce], nearest[kRowsAtOnce], sums[kRowsAtOnce];
+    T share[kRowsAtOnce], weighted_share[kRowsAtOnce];
+    for (int64_t r = 0; r < kRowsAtOnce; ++r) {
+      point[r] = x[std::min(i + r, n - 1)];
+      while (near + 1 < k && m[near] + m[near + 1] <= 2 * point[r]) ++near;
+      nearest[r] = m[near];
+    }
+    four_rows(d, m, kp, point, nearest, scratch.rows, sums);
+    for (int64_t r = 0; r < kRowsAtOnce; ++r) {
+      share[r] = i + r < n ? 1 / sums[r] : T(0);
+      weighted_share[r] = share[r] * point[r];
+    }
+    accumulate(d, scratch.rows, kp, share, weighted_share, scratch.weight, scratch.weighted);
+  }
+}
+
+// M_j = sum_i Psi_ij x_i / s_j, where s_j > 0.
+template <class T>
+void move_samples(int64_t k, const TypicalSamplesScratch<T>& scratch) {
+  const hn::CappedTag<T, kMostLanes> d;
+  const auto zero = hn::Zero(d), one = hn::Set(d, T(1));
+  for (int64_t j = 0; j < padded(k); j += static_cast<int64_t>(hn::Lanes(d))) {
+    const auto s = hn::Load(d, scratch.weight + j);
+    const auto has_weight = hn::Gt(s, zero);
+    const auto mean =
+        hn::Div(hn::Load(d, scratch.weighted + j), hn::IfThenElse(has_weight, s, one));
+    hn::Store(hn::IfThenElse(has_weight, mean, hn::Load(d, scratch.m + j)), d, scratch.m + j);
+  }
+  for (int64_t j = 1; j < k; ++j) {
+    if (scratch.m[j] < scratch.m[j - 1]) scratch.m[j] = scratch.m[j - 1];
+  }
+}
+
+// M_j = the value at position (j + 1/2) n/k - 1/2 of the sorted column.
+template <class T>
+void start_at_quantiles(const T* x, int64_t n, int64_t k, T* m) {
+  for (int64_t j = 0; j < k; ++j) {
+    const double at =
+        (static_cast<double>(j) + 0.5) * static_cast<double>(n) / static_cast<double>(k) - 0.5;
+    const double position = std::clamp(at, 0.0, static_cast<double>(n - 1));
+    const int64_t below = static_cast<int64_t>(position);
+    const int64_t above = std::min(below + 1, n - 1);
+    const double fraction = position - static_cast<double>(below);
+    const double low = x[below], high = x[above];
+    m[j] = static_cast<T>(low + fraction * (high - low));
+  }
+  std::fill(m + k, m + padded(k), kNowhere<T>);
+}
+
+// Centre, largest distance from it and mean square in units of that distance. The mean is taken of
+// differences from the first row, so that a constant column has distance 0 exactly.
+struct ColumnStatistics {
+  double centre[kColumns], reach[kColumns], variance[kColumns];
+};
+
+template <class T>
+void column_statistics(const MatrixView<const T>& z, int64_t first, int64_t columns,
+                       ColumnStatistics& result) {
+  const int64_t n = z.rows();
+  double base[kColumns] = {}, sum[kColumns] = {}, low[kColumns] = {}, high[kColumns] = {};
+  for (int64_t c = 0; c < columns; ++c) base[c] = z(0, first + c);
+  for (int64_t i = 0; i < n; ++i) {
+    const T* row = z.data + i * z.stride[0] + first;
+    for (int64_t c = 0; c < columns; ++c) {
+      const double difference = static_cast<double>(row[c]) - base[c];
+      sum[c] += difference;
+      low[c] = std::min(low[c], difference);
+      high[c] = std::max(high[c], difference);
+    }
+  }
+  double inverse[kColumns] = {}, squares[kColumns] = {};
+  for (int64_t c = 0; c < columns; ++c) {
+    const double mean = sum[c] / static_cast<double>(n);
+    result.centre[c] = base[c] + mean;
+    result.reach[c] = std::max(high[c] - mean, mean - low[c]);
+    inverse[c] = result.reach[c] > 0 ? 1 / result.reach[c] : 0;
+  }
+  for (int64_t i = 0; i < n; ++i) {
+    const T* row = z.data + i * z.stride[0] + first;
+    for (int64_t c = 0; c < columns; ++c) {
+      const double u = (static_cast<double>(row[c]) - result.centre[c]) * inverse[c];
+      squares[c] += u * u;
+    }
+  }
+  for (int64_t c = 0; c < columns; ++c) result.variance[c] = squares[c] / static_cast<double>(n);
+}
+
+// The unit in which squares of both columns are taken: the root of their mean variance. Taken in
+// units of the larger reach, so that no square overflows or vanishes.
+double spread_of(const ColumnStatistics& source, const ColumnStatistics& target, int64_t c) {
+  const double reach = std::max(source.reach[c], target.reach[c]);
+  if (!(reach > 0)) return 0;
+  const double s = source.reach[c] / reach, t = target.reach[c] / reach;
+  return reach * std::sqrt((source.variance[c] * s * s + target.variance[c] * t * t) / 2);
+}
+
+// Factor from units of `spread` to those in which the weight of a distance r is 2^(-r^2).
+template <class T>
+double exponent_unit(T bandwidth) {
+  return std::sqrt(static_cast<double>(bandwidth) * kLog2E<double>);
+}
+
+// Columns first .. of z to x (columns, n), as (z - centre) / spread * unit.
+template <class T>
+void take_columns(const MatrixView<const T>& z, int64_t first, int64_t columns, const T* centre,
+                  const T* spread, const T* bandwidth, T* x) {
+  const int64_t n = z.rows();
+  double factor[kColumns] = {};
+  for (int64_t c = 0; c < columns; ++c) {
+    factor[c] = spread[c] > 0 ? exponent_unit(bandwidth[c]) / static_cast<double>(spread[c]) : 0;
+  }
+  for (int64_t i = 0; i < n; ++i) {
+    const T* row = z.data + i * z.stride[0] + first;
+    for (int64_t c = 0; c < columns; ++c) {
+      const double offset = static_cast<double>(row[c]) - static_cast<double>(centre[c]);
+      x[c * n + i] = static_cast<T>(offset * factor[c]);
+    }
+  }
+}
+
+template <class T>
+void forward_columns(const ForwardColumns<T>& task) {
+  const auto& [pair, p, pairs, first, columns, options, scratch, result] = task;
+  const int64_t k = result.samples.cols();
+  ColumnStatistics statistics[2];
+  column_statistics(pair.source, first, columns, statistics[0]);
+  column_statistics(pair.target, first, columns, statistics[1]);
+  T* spread = &result.spread(p, first);
+  T* bandwidth = &result.bandwidth(p, first);
+  for (int64_t c = 0; c < columns; ++c) {
+    spread[c] = static_cast<T>(spread_of(statistics[0], statistics[1], c));
+    const double unit = static_cast<double>(spread[c]);
+    const double wanted = options.alpha_scale == AlphaScale::relative ? 1 / options.alpha
+                                                                      : unit / options.alpha * unit;
+    const double limit = kLargestBandwidth<T>;
+    bandwidth[c] = static_cast<T>(unit > 0 ? std::clamp(wanted, 1 / limit, limit) : 0);
+  }
+
+  for (int side = 0; side < 2; ++side) {
+    const MatrixView<const T>& z = side == 0 ? pair.source : pair.target;
+    const int64_t set = side * pairs + p, n = z.rows();
+    T* centre = &result.centre(set, first);
+    for (int64_t c = 0; c < columns; ++c) {
+      const ColumnStatistics& s = statistics[side];
+      centre[c] = static_cast<T>(s.centre[c]);
+      result.column_std(set, first + c) = static_cast<T>(s.reach[c] * std::sqrt(s.variance[c]));
+    }
+    take_columns(z, first, columns, centre, spread, bandwidth, scratch.x);
+
+    for (int64_t c = 0; c < columns; ++c) {
+      T* samples = &result.samples(set, first + c, 0);
+      T* previous = &result.previous(set, first + c, 0);
+      T* weight = &result.weight(set, first + c, 0);
+      T& sample_std = result.sample_std(set, first + c);
+      if (!std::isfinite(statistics[side].variance[c]) || !std::isfinite(spread[c])) {
+        // The caller finds this column by its standard deviation.
+        constexpr T nan = std::numeric_limits<T>::quiet_NaN();
+        std::fill_n(samples, k, nan);
+        std::fill_n(previous, k, nan);
+        std::fill_n(weight, k, nan);
+        sample_std = result.column_std(set, first + c) = nan;
+        continue;
+      }
+      if (!(spread[c] > 0)) {  // Psi = 1/K
+        std::fill_n(samples, k, centre[c]);
+        std::fill_n(previous, k, T(0));
+        std::fill_n(weight, k, static_cast<T>(static_cast<double>(n) / static_cast<double>(k)));
+        sample_std = 0;
+        continue;
+      }
+
+      T* x = scratch.x + c * n;
+      std::sort(x, x + n);
+      start_at_quantiles(x, n, k, scratch.m);
+      const double to_spread = 1 / exponent_unit(bandwidth[c]);
+      for (int64_t iteration = 0; iteration < options.iterations; ++iteration) {
+        assign(x, n, k, scratch);
+        if (iteration + 1 == options.iterations) {
+          for (int64_t j = 0; j < k; ++j) {
+            previous[j] = static_cast<T>(static_cast<double>(scratch.m[j]) * to_spread);
+          }
+          std::copy_n(scratch.weight, k, weight);
+        }
+        move_samples(k, scratch);
+      }
+
+      const double unit = to_spread * static_cast<double>(spread[c]);
+      double mean = 0, squares = 0;
+      for (int64_t j = 0; j < k; ++j) mean += static_cast<double>(scratch.m[j]);
+      mean /= static_cast<double>(k);
+      for (int64_t j = 0; j < k; ++j) {
+        const double m = static_cast<double>(scratch.m[j]);
+        samples[j] = static_cast<T>(static_cast<double>(centre[c]) + m * unit);
+        squares += (m - mean) * (m - mean);
+      }
+      sample_std = static_cast<T>(std::sqrt(squares / static_cast<double>(k)) * unit);
+    }
+  }
+}
+
+// sum_j w_rj a_j / sum_j w_rj for four points r.
+template <class D, class T>
+HWY_INLINE void four_weighted_means(D d, const T* HWY_RESTRICT m, const T* HWY_RESTRICT a,
+                                    int64_t k, const T* x, const T* nearest, T* means) {
+  const auto n0 = hn::Set(d, nearest[0]), n1 = hn::Set(d, nearest[1]);
+  const auto n2 = hn::Set(d, nearest[2]), n3 = hn::Set(d, nearest[3]);
+  const auto b0 = hn::Set(d, 2 * x[0] - nearest[0]), b1 = hn::Set(d, 2 * x[1] - nearest[1]);
+  const auto b2 = hn::Set(d, 2 * x[2] - nearest[2]), b3 = hn::Set(d, 2 * x[3] - nearest[3]);
+  auto s0 = hn::Zero(d), s1 = hn::Zero(d), s2 = hn::Zero(d), s3 = hn::Zero(d);
+  auto t0 = hn::Zero(d), t1 = hn::Zero(d), t2 = hn::Zero(d), t3 = hn::Zero(d);
+  for (int64_t j = 0; j < k; j += static_cast<int64_t>(hn::Lanes(d))) {
+    const auto mj = hn::Load(d, m + j), aj = hn::Load(d, a + j);
+    const auto w0 = exp2(d, exponent(mj, n0, b0));
+    const auto w1 = exp2(d, exponent(mj, n1, b1));
+    const auto w2 = exp2(d, exponent(mj, n2, b2));
+    const auto w3 = exp2(d, exponent(mj, n3, b3));
+    s0 = hn::Add(s0, w0);
+    s1 = hn::Add(s1, w1);
+    s2 = hn::Add(s2, w2);
+    s3 = hn::Add(s3, w3);
+    t0 = hn::MulAdd(w0, aj, t0);
+    t1 = hn::MulAdd(w1, aj, t1);
+    t2 = hn::MulAdd(w2, aj, t2);
+    t3 = hn::MulAdd(w3, aj, t3);
+  }
+  means[0] = hn::GetLane(hn::SumOfLanes(d, t0)) / hn::GetLane(hn::SumOfLanes(d, s0));
+  means[1] = hn::GetLane(hn::SumOfLanes(d, t1)) / hn::GetLane(hn::SumOfLanes(d, s1));
+  means[2] = hn::GetLane(hn::SumOfLanes(d, t2)) / hn::GetLane(hn::SumOfLanes(d, s2));
+  means[3] = hn::GetLane(hn::SumOfLanes(d, t3)) / hn::GetLane(hn::SumOfLanes(d, s3));
+}
+
+// dZ_iq += scale * sum_j Psi_ij dM_jq / s_jq for columns first .. of one set. dM is taken relative
+// to its largest entry: 1 / s_j may be as large as 2^100.
+template <class T>
+void backward_columns(const BackwardColumns<T>& task) {
+  const auto& [z, set, p, first, columns, forward, samples_gradient, scale, scratch, gradient] =
+      task;
+  const hn::CappedTag<T, kMostLanes> d;
+  const int64_t n = z.rows(), k = samples_gradient.cols(), kp = padded(k);
+  const T* spread = &forward.spread(p, first);
+  const T* bandwidth = &forward.bandwidth(p, first);
+  take_columns(z, first, columns, &forward.centre(set, first), spread, bandwidth, scratch.x);
+  for (int64_t c = 0; c < columns; ++c) {
+    const T* previous = &forward.previous(set, first + c, 0);
+    const T* weight = &forward.weight(set, first + c, 0);
+    const T* dm = &samples_gradient(set, first + c, 0);
+    T* x = scratch.x + c * n;
+
+    double largest = 0;
+    for (int64_t j = 0; j < k; ++j)
+      largest = std::max(largest, std::abs(static_cast<double>(dm[j])));
+    const double inverse = largest > 0 ? 1 / largest : 0;
+    const double unit = exponent_unit(bandwidth[c]);
+    for (int64_t j = 0; j < k; ++j) {
+      scratch.m[j] = static_cast<T>(static_cast<double>(previous[j]) * unit);
+      scratch.weight[j] = weight[j] > 0 ? static_cast<T>(static_cast<double>(dm[j]) * inverse /
+                                                         static_cast<double>(weight[j]))
+                                        : T(0);
+    }
+    std::fill(scratch.m + k, scratch.m + kp, kNowhere<T>);
+    std::fill(scratch.weight + k, scratch.weight + kp, T(0));
+
+    const double factor = scale * largest;
+    for (int64_t i = 0; i < n; i += kRowsAtOnce) {
+      T point[kRowsAtOnce], nearest[kRowsAtOnce], means[kRowsAtOnce];
+      for (int64_t r = 0; r < kRowsAtOnce; ++r) {
+        point[r] = x[std::min(i + r, n - 1)];
+        const T* above = std::lower_bound(scratch.m, scratch.m + k, point[r]);
+        const bool below_is_nearer =
+            above == scratch.m + k ||
+            (above > scratch.m && point[r] - above[-1] <= above[0] - point[r]);
+        nearest[r] = below_is_nearer ? above[-1] : above[0];
+      }
+      four_weighted_means(d, scratch.m, scratch.weight, kp, point, nearest, means);
+      for (int64_t r = 0; r < kRowsAtOnce && i + r < n; ++r) {
+        x[i + r] = static_cast<T>(factor * static_cast<double>(means[r]));
+      }
+    }
+  }
+  for (int64_t i = 0; i < n; ++i) {
+    T* row = gradient.data + i * gradient.stride[0] + first;
+    for (int64_t c = 0; c < columns; ++c) row[c] += scratch.x[c * n + i];
+  }
+}
+
+void forward_float(const ForwardColumns<float>& task) {
+  forward_columns(task);
+}
+void forward_double(const ForwardColumns<double>& task) {
+  forward_columns(task);
+}
+void backward_float(const BackwardColumns<float>& task) {
+  backward_columns(task);
+}
+void backward_double(const BackwardColumns<double>& task) {
+  backward_columns(task);
+}
+
+}  // namespace
+}  // namespace cfaa::cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace cfaa::cpu {
+namespace {
+
+HWY_EXPORT(forward_float);
+HWY_EXPORT(forward_double);
+HWY_EXPORT(backward_float);
+HWY_EXPORT(backward_double);
+
+void run(const ForwardColumns<float>& task) {
+  HWY_DYNAMIC_DISPATCH(forward_float)(task);
+}
+void run(const ForwardColumns<double>& task) {
+  HWY_DYNAMIC_DISPATCH(forward_double)(task);
+}
+void run(const BackwardColumns<float>& task) {
+  HWY_DYNAMIC_DISPATCH(backward_float)(task);
+}
+void run(const BackwardColumns<double>& task) {
+  HWY_DYNAMIC_DISPATCH(backward_double)(task);
+}
+
+// Scratch of every worker, one after the other.
+template <class T>
+class WorkerScratch {
+ public:
+  WorkerScratch(Context& context, EmbeddingPairs<T> pairs, int64_t k) : k_(padded(k)) {
+    for (const EmbeddingPair<T>& pair : pairs) {
+      n_ = std::max({n_, padded(pair.source.rows()), padded(pair.target.rows())});
+    }
+    memory_ = context.scratch().template take<T, 2>({context.threads().threads(), size()}).data;
+  }
+
+  TypicalSamplesScratch<T> of(int worker) const {
+    TypicalSamplesScratch<T> scratch;
+    scratch.x = memory_ + worker * size();
+    scratch.m = scratch.x + kColumns * n_;
+    scratch.rows = scratch.m + k_;
+    scratch.weight = scratch.rows + kRowsAtOnce * k_;
+    scratch.weighted = scratch.weight + k_;
+    return scratch;
+  }
+
+ private:
+  int64_t size() const { return kColumns * n_ + (kRowsAtOnce + 3) * k_; }
+
+  int64_t n_ = 0, k_;
+  T* memory_;
+};
+
+}  // namespace
+
+template <class T>
+void typical_samples(Context& context, EmbeddingPairs<T> pairs,
+                     const TypicalSamplesOptions& options, const TypicalSamples<T>& result) {
+  const int64_t p = static_cast<int64_t>(pairs.size()), d = pairs[0].source.cols();
+  const int64_t blocks = (d + kColumns - 1) / kColumns;
+  const WorkerScratch<T> scratch(context, pairs, result.samples.cols());
+  context.threads().parallel_for(p * blocks, 1, [&](int64_t begin, int64_t end, int worker) {
+    for (int64_t task = begin; task < end; ++task) {
+      const int64_t pair = task / blocks, first = task % blocks * kColumns;
+      run(ForwardColumns<T>{pairs[static_cast<std::size_t>(pair)], pair, p, first,
+                            std::min(kColumns, d - first), options, scratch.of(worker), result});
+    }
+  });
+
+  for (int64_t i = 0; i < result.column_std.size(); ++i) {
+    Fault& latch = *context.fault_latch();
+    if (!std::isfinite(result.column_std.data[i]) &&
+        latch.code == static_cast<int32_t>(FaultCode::none)) {
+      latch = {static_cast<int32_t>(FaultCode::not_finite),
+               static_cast<int32_t>(FaultSite::typical_samples), static_cast<int32_t>(i / d),
+               static_cast<int32_t>(i % d)};
+    }
+  }
+}
+
+template <class T>
+void typical_samples_backward(Context& context, EmbeddingPairs<T> pairs,
+                              const TypicalSamples<T>& forward, View<const T, 3> samples_gradient,
+                              double scale, GradientPairs<T> gradients) {
+  const int64_t p = static_cast<int64_t>(pairs.size()), d = pairs[0].source.cols();
+  const int64_t blocks = (d + kColumns - 1) / kColumns;
+  const WorkerScratch<T> scratch(context, pairs, samples_gradient.cols());
+  context.threads().parallel_for(2 * p * blocks, 1, [&](int64_t begin, int64_t end, int worker) {
+    for (int64_t task = begin; task < end; ++task) {
+      const int64_t set = task / blocks, first = task % blocks * kColumns;
+      const std::size_t pair = static_cast<std::size_t>(set % p);
+      const EmbeddingPair<T>& z = pairs[pair];
+      const GradientPair<T>& dz = gradients[pair];
+      run(BackwardColumns<T>{set < p ? z.source : z.target, set, set % p, first,
+                             std::min(kColumns, d - first), forward, samples_gradient, scale,
+                             scratch.of(worker), set < p ? dz.source : dz.target});
+    }
+  });
+}
+
+#define CFAA_INSTANTIATE(T)                                                                        \
+  template void typical_samples<T>(Context&, EmbeddingPairs<T>, const TypicalSamplesOptions&,      \
+                                   const TypicalSamples<T>&);                                      \
+  template void typical_samples_backward<T>(Context&, EmbeddingPairs<T>, const TypicalSamples<T>&, \
+                                            View<const T, 3>, double, GradientPairs<T>);
+CFAA_INSTANTIATE(float)
+CFAA_INSTANTIATE(double)
+#undef CFAA_INSTANTIATE
+
+}  // namespace cfaa::cpu
+#endif  // HWY_ONCE

@@ -1,0 +1,91 @@
+#include "host/core/options.h"
+
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "host/core/error.h"
+
+namespace cfaa {
+namespace {
+
+enum class Colour { red, green };
+
+struct Settings {
+  double alpha = 0.1;
+  int64_t rounds = 3;
+  bool loud = false;
+  Colour colour = Colour::red;
+};
+
+OptionSet bind(Settings& settings) {
+  OptionSet set("demo");
+  set.add("alpha", settings.alpha, "a number", positive());
+  set.add("rounds", settings.rounds, "a count", between(1, 10));
+  set.add("loud", settings.loud, "a switch");
+  set.add("colour", settings.colour, "a choice", {{"red", Colour::red}, {"green", Colour::green}});
+  return set;
+}
+
+std::string refusal(const std::string& json_text) {
+  Settings settings;
+  try {
+    bind(settings).read(nlohmann::json::parse(json_text), "c.json");
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "";
+}
+
+TEST(OptionSet, ReadsEveryKind) {
+  Settings settings;
+  bind(settings).read(
+      nlohmann::json::parse(R"({"alpha": 2, "rounds": 7, "loud": true, "colour": "green"})"),
+      "c.json");
+
+  EXPECT_EQ(settings.alpha, 2.0);
+  EXPECT_EQ(settings.rounds, 7);
+  EXPECT_TRUE(settings.loud);
+  EXPECT_EQ(settings.colour, Colour::green);
+}
+
+TEST(OptionSet, AnUnknownKeyIsRefusedWithTheNearestName) {
+  EXPECT_EQ(refusal(R"({"alhpa": 1})"),
+            "c.json: 'alhpa' is not a key of 'demo'; did you mean 'alpha'?");
+}
+
+TEST(OptionSet, AWrongTypeOrRangeNamesTheKeyAndWhatIsAllowed) {
+  EXPECT_EQ(refusal(R"({"alpha": "x"})"), "c.json: demo.alpha must be a number > 0, and not \"x\"");
+  EXPECT_EQ(refusal(R"({"alpha": 0})"), "c.json: demo.alpha must be a number > 0, and not 0");
+  EXPECT_EQ(refusal(R"({"rounds": 2.5})"),
+            "c.json: demo.rounds must be a whole number from 1 to 10, and not 2.5");
+  EXPECT_EQ(refusal(R"({"rounds": 11})"),
+            "c.json: demo.rounds must be a whole number from 1 to 10, and not 11");
+  EXPECT_EQ(refusal(R"({"rounds": 18446744073709551615})"),
+            "c.json: demo.rounds must be a whole number from 1 to 10, and not "
+            "18446744073709551615");
+  EXPECT_EQ(refusal(R"({"loud": 1})"), "c.json: demo.loud must be true or false, and not 1");
+  EXPECT_EQ(refusal(R"({"colour": "blue"})"),
+            "c.json: demo.colour must be red or green, and not \"blue\"");
+  EXPECT_EQ(refusal("[]"), "c.json: 'demo' must be an object of keys and values");
+}
+
+TEST(OptionSet, FlagsAreReadAsTheirKeys) {
+  Settings settings;
+  OptionSet set = bind(settings);
+  set.set("alpha", "1e-3", "--alpha");
+  set.set("colour", "green", "--colour");
+
+  EXPECT_EQ(settings.alpha, 1e-3);
+  EXPECT_EQ(settings.colour, Colour::green);
+  EXPECT_THROW(set.set("alpha", "nan", "--alpha"), Error);
+  EXPECT_THROW(set.set("rounds", "many", "--rounds"), Error);
+}
+
+TEST(NearestName, FarNamesAreNotOffered) {
+  EXPECT_EQ(nearest_name("epsilno", {"alpha", "epsilon"}), "epsilon");
+  EXPECT_EQ(nearest_name("zzz", {"alpha", "epsilon"}), "");
+}
+
+}  // namespace
+}  // namespace cfaa

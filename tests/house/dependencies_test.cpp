@@ -1,0 +1,86 @@
+// Dependencies between the folders point one way:
+//
+//   tools, bench -> train, eval -> model, text, data -> ops -> cpu | (kernels -> cuda) -> core
+//
+// Every #include "..." of the project is checked against the table below. host/ops headers are the
+// contracts that host/cpu and kernels implement, so those two may include them.
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <regex>
+#include <set>
+#include <string>
+
+namespace {
+
+namespace fs = std::filesystem;
+
+const std::map<std::string, std::set<std::string>> kMayInclude = {
+    {"host/core", {"host/core"}},
+    {"cuda", {"cuda", "host/core"}},
+    {"kernels", {"kernels", "cuda", "host/core", "host/ops"}},
+    {"host/cpu", {"host/cpu", "host/core", "host/ops"}},
+    {"host/ops", {"host/ops", "host/cpu", "kernels", "cuda", "host/core"}},
+    {"host/data", {"host/data", "host/core"}},
+    {"host/text", {"host/text", "host/core", "cuda"}},
+    {"host/model", {"host/model", "host/ops", "host/core"}},
+    {"host/train", {"host/train", "host/model", "host/eval", "host/data", "host/ops", "host/core"}},
+    {"host/eval", {"host/eval", "host/model", "host/data", "host/ops", "host/core"}},
+};
+
+// "host/core/npy.h" -> "host/core", "kernels/sum.cu" -> "kernels".
+std::string folder_of(const std::string& path) {
+  const std::size_t first = path.find('/');
+  if (first == std::string::npos) return "";
+  if (path.substr(0, first) != "host") return path.substr(0, first);
+  const std::size_t second = path.find('/', first + 1);
+  return second == std::string::npos ? "host" : path.substr(0, second);
+}
+
+TEST(House, IncludesPointOneWay) {
+  const fs::path root = CFAA_SOURCE_DIR;
+  const std::regex include(R"re(^\s*#\s*include\s*"([^"]+)")re");
+  int checked = 0;
+  for (const char* top : {"host", "cuda", "kernels"}) {
+    for (const auto& entry : fs::recursive_directory_iterator(root / top)) {
+      if (!entry.is_regular_file()) continue;
+      const std::string file = fs::relative(entry.path(), root).string();
+      const auto rule = kMayInclude.find(folder_of(file));
+      ASSERT_NE(rule, kMayInclude.end()) << file << " lies in a folder that has no rule";
+      std::ifstream lines(entry.path());
+      std::smatch match;
+      for (std::string line; std::getline(lines, line);) {
+        if (!std::regex_search(line, match, include)) continue;
+        const std::string included = match[1];
+        if (!fs::exists(root / included)) continue;  // a library's header, or a generated table
+        ++checked;
+
+        EXPECT_TRUE(rule->second.count(folder_of(included)))
+            << file << " may not include " << included;
+      }
+    }
+  }
+
+  EXPECT_GT(checked, 50) << "the includes were not found";
+}
+
+TEST(House, TheTopLevelIsAsDesigned) {
+  const std::set<std::string> expected = {"CMakeLists.txt", "CMakePresets.json",
+                                          "README.md",      "LICENSE",
+                                          "cuda",           "kernels",
+                                          "host",           "tools",
+                                          "tests",          "bench",
+                                          "configs",        "docs",
+                                          "build",          "run"};
+  for (const auto& entry : fs::directory_iterator(CFAA_SOURCE_DIR)) {
+    const std::string name = entry.path().filename().string();
+    if (name.starts_with(".")) continue;
+
+    EXPECT_TRUE(expected.count(name)) << name << " does not belong at the top level";
+  }
+}
+
+}  // namespace

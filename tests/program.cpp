@@ -1,0 +1,23 @@
+#include "tests/program.h"
+
+#include <sys/wait.h>
+
+#include <cstdlib>
+
+#include "tests/temporary_folder.h"
+
+namespace cfaa::test {
+
+Outcome run_program(const std::string& arguments) {
+  const TemporaryFolder folder;
+  const std::string command = std::string(CFAA_PROGRAM) + " " + arguments + " >" +
+                              folder.path("out") + " 2>" + folder.path("err");
+  const int status = std::system(command.c_str());
+  Outcome outcome;
+  outcome.code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+  outcome.out = read_text(folder.path("out"));
+  outcome.err = read_text(folder.path("err"));
+  return outcome;
+}
+
+}  // namespace cfaa::test

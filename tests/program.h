@@ -1,0 +1,17 @@
+#pragma once
+
+// Runs the program as a user would, through a shell.
+
+#include <string>
+
+namespace cfaa::test {
+
+struct Outcome {
+  int code = -1;
+  std::string out, err;
+};
+
+// `arguments` as typed after the program's name.
+Outcome run_program(const std::string& arguments);
+
+}  // namespace cfaa::test
