@@ -75,8 +75,8 @@ int64_t next_not_below(const double* values, int64_t begin, int64_t end, double 
 }
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
-constexpr int64_t kRowGrain = 64;   // rows of a task that filters
-constexpr int64_t kGemmRows = 512;  // rows of a task that multiplies
+constexpr int64_t kRowGrain = 64;    // rows of a task that filters
+constexpr int64_t kGemmRows = 1024;  // most rows of a task that multiplies
 
 // Several products at once, since each is one chain of additions.
 template <class T, int N>
@@ -257,7 +257,11 @@ void top_k_clear(Context&, const TopKCandidates& candidates) {
 void dot_scores(Context& context, MatrixView<const float> users, MatrixView<const float> items,
                 MatrixView<float> scores) {
   const int64_t d = users.cols(), c = items.rows();
-  context.threads().parallel_for(users.rows(), kGemmRows, [&](int64_t begin, int64_t end, int) {
+  // OpenBLAS copies the items once per call: as few calls as there are threads. So the bits of a
+  // score depend on their number, within the bound.
+  const int64_t threads = context.threads().threads();
+  const int64_t grain = std::min((users.rows() + threads - 1) / threads, kGemmRows);
+  context.threads().parallel_for(users.rows(), grain, [&](int64_t begin, int64_t end, int) {
     gemm(Transpose::no, Transpose::yes, end - begin, c, d, 1.0f, users.data + begin * d, d,
          items.data, d, 0.0f, scores.data + begin * c, c);
   });

@@ -23,7 +23,8 @@ struct BlockSize {
 BlockSize block_size(Context& context, const RankingOptions& options, int64_t users,
                      int64_t items) {
   const bool cpu = context.device() == DeviceKind::cpu;
-  const int64_t rows = options.user_block > 0 ? options.user_block : (cpu ? 1024 : 4096);
+  const int64_t cpu_rows = std::min<int64_t>(1024 * context.threads().threads(), 8192);
+  const int64_t rows = options.user_block > 0 ? options.user_block : (cpu ? cpu_rows : 4096);
   const int64_t cols = options.item_block > 0 ? options.item_block : (cpu ? 2048 : 16384);
   return {std::min(rows, users), std::min(cols, items)};
 }
