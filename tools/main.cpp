@@ -56,6 +56,7 @@ int run(int argc, char** argv) {
   app.require_subcommand(1);
   app.allow_extras(false);
   cfaa::tools::add_discrepancy(app);
+  cfaa::tools::add_prepare(app);
   cfaa::tools::add_bench(app);
 
   try {
