@@ -17,6 +17,7 @@ namespace cfaa::tools {
 
 void add_bench(CLI::App& app);
 void add_discrepancy(CLI::App& app);
+void add_evaluate(CLI::App& app);
 void add_prepare(CLI::App& app);
 
 // --device and --threads, for every command that computes.

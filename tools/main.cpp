@@ -57,6 +57,7 @@ int run(int argc, char** argv) {
   app.allow_extras(false);
   cfaa::tools::add_discrepancy(app);
   cfaa::tools::add_prepare(app);
+  cfaa::tools::add_evaluate(app);
   cfaa::tools::add_bench(app);
 
   try {

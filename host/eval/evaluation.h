@@ -13,20 +13,11 @@
 #include <vector>
 
 #include "host/core/context.h"
+#include "host/eval/held_out.h"
 #include "host/eval/metrics.h"
 #include "host/eval/scorer.h"
 
 namespace cfaa {
-
-// A split to be predicted.
-struct HeldOut {
-  int64_t items = 0;
-  UserItems masked;             // per user: not to be recommended
-  UserItems positives;          // per user: to be found
-  std::vector<char> cold_user;  // (users)  1: without a training interaction
-  std::vector<char> cold_item;  // (items)
-  int64_t users() const { return positives.users(); }
-};
 
 struct EvaluationOptions {
   std::vector<int64_t> ks = {5, 10, 20};
