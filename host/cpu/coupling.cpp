@@ -119,7 +119,8 @@ void first_source_potential(const SinkhornScratch<S>& s, int64_t k, S beta) {
     auto sum = hn::Zero(d);
     for (int64_t j = 0; j < kp; j += lanes) {
       const auto weight = exp2(d, hn::NegMulAdd(vbeta, square_distance(d, a, s.b + j), top));
-      const auto is_sample = hn::FirstN(d, static_cast<std::size_t>(k - j));
+      const int64_t left = std::clamp<int64_t>(k - j, 0, lanes);
+      const auto is_sample = hn::FirstN(d, static_cast<std::size_t>(left));
       sum = hn::Add(sum, hn::IfThenElseZero(is_sample, weight));
     }
     s.f[i] = beta * nearest - std::log2(static_cast<S>(k) * hn::GetLane(hn::SumOfLanes(d, sum)));
