@@ -160,16 +160,24 @@ class DotSource final : public BlockSource<T> {
   DotSource(Context& context, MatrixView<const T> users, MatrixView<const T> items)
       : context_(context), users_(users), items_(context, items), d_(users.cols()) {
     const auto count = static_cast<std::size_t>(items.rows());
-    std::vector<float> scaled(count * static_cast<std::size_t>(d_));
     std::vector<int32_t> exponent(count);
     std::vector<double> norm(count);
-    float_rows<T>(context, items, true, {scaled.data(), items.shape}, exponent.data(), norm.data());
+    const auto scale_into = [&](float* scaled) {
+      float_rows<T>(context, items, true, {scaled, items.shape}, exponent.data(), norm.data());
+    };
+    if (context.device() == DeviceKind::cpu) {
+      scaled_items_ = Tensor<float, 2>(context, items.shape);
+      scale_into(scaled_items_.view().data);
+    } else {
+      std::vector<float> scaled(count * static_cast<std::size_t>(d_));
+      scale_into(scaled.data());
+      scaled_items_ = Tensor<float, 2>(context, items.shape, scaled.data());
+    }
     item_exponent_ = count > 0 ? exponent[0] : 0;
     for (const double n : norm) {
       norms_.push_back(
           std::nextafter(static_cast<float>(n), std::numeric_limits<float>::infinity()));
     }
-    scaled_items_ = Tensor<float, 2>(context, items.shape, scaled.data());
     item_norm_ = Tensor<float, 1>(context, {items.rows()}, norms_.data());
   }
 

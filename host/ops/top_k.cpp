@@ -1,8 +1,11 @@
 #include "host/ops/top_k.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <limits>
+#include <type_traits>
+#include <vector>
 
 #include "host/core/error.h"
 #include "host/ops/dispatch.h"
@@ -10,15 +13,48 @@
 namespace cfaa {
 namespace {
 
+template <class T>
+using BitsOf = std::conditional_t<sizeof(T) == 4, uint32_t, uint64_t>;
+template <class T>
+constexpr BitsOf<T> kInfinityBits = std::bit_cast<BitsOf<T>>(std::numeric_limits<T>::infinity());
+
+// The bits of |value|: in their order, with infinity and NaN above all else.
+template <class T>
+BitsOf<T> magnitude_bits(T value) {
+  return std::bit_cast<BitsOf<T>>(value) & ~(BitsOf<T>{1} << (8 * sizeof(T) - 1));
+}
+
 // Largest magnitude of the finite elements.
 template <class T>
 double largest(const T* row, int64_t d) {
-  double most = 0;
+  BitsOf<T> most = 0;
   for (int64_t i = 0; i < d; ++i) {
-    const double magnitude = std::abs(static_cast<double>(row[i]));
-    if (magnitude > most && std::isfinite(magnitude)) most = magnitude;
+    const BitsOf<T> bits = magnitude_bits(row[i]);
+    most = std::max(most, bits < kInfinityBits<T> ? bits : BitsOf<T>{0});
   }
-  return most;
+  return std::bit_cast<T>(most);
+}
+
+// out = row * scale, zero where that is not finite; returns the norm, infinite then. The squares
+// are added up in eight parts, so that the loop is one of vectors.
+template <class T>
+double scale_row(const T* row, int64_t d, double scale, float* out) {
+  constexpr int64_t kParts = 8;
+  double square[kParts] = {};
+  const auto add = [&](int64_t i, int64_t part) {
+    const bool finite = magnitude_bits(row[i]) < kInfinityBits<T>;
+    const double value = static_cast<double>(row[i]) * scale;
+    out[i] = finite ? static_cast<float>(value) : 0.0f;
+    square[part] += finite ? value * value : std::numeric_limits<double>::infinity();
+  };
+  int64_t i = 0;
+  for (; i + kParts <= d; i += kParts) {
+    for (int64_t part = 0; part < kParts; ++part) add(i + part, part);
+  }
+  for (; i < d; ++i) add(i, 0);
+  double sum = 0;
+  for (const double part : square) sum += part;
+  return std::sqrt(sum);
 }
 
 // The exponent that brings `most` into [1/2, 1), short of where 2^exponent is no double.
@@ -62,26 +98,16 @@ void float_rows(Context& context, MatrixView<const T> rows, bool common, MatrixV
   CFAA_ASSERT(scaled.shape == rows.shape && scaled.contiguous());
   CFAA_ASSERT(rows.stride[1] == 1 || d == 1);
   const auto row_of = [&](int64_t r) { return rows.data + r * rows.stride[0]; };
+  std::vector<double> most(static_cast<std::size_t>(n));
   context.threads().parallel_for(n, kRowGrain, [&](int64_t begin, int64_t end, int) {
-    for (int64_t r = begin; r < end; ++r) exponent[r] = exponent_for(largest(row_of(r), d));
+    for (int64_t r = begin; r < end; ++r) most[static_cast<std::size_t>(r)] = largest(row_of(r), d);
   });
-  if (common) {
-    double most = 0;
-    for (int64_t r = 0; r < n; ++r) most = std::max(most, largest(row_of(r), d));
-    for (int64_t r = 0; r < n; ++r) exponent[r] = exponent_for(most);
-  }
+  if (common && n > 0)
+    std::fill(most.begin(), most.end(), *std::max_element(most.begin(), most.end()));
   context.threads().parallel_for(n, kRowGrain, [&](int64_t begin, int64_t end, int) {
     for (int64_t r = begin; r < end; ++r) {
-      const T* row = row_of(r);
-      float* out = scaled.data + r * d;
-      const double scale = std::ldexp(1.0, exponent[r]);
-      double square = 0;
-      for (int64_t i = 0; i < d; ++i) {
-        const double value = static_cast<double>(row[i]) * scale;
-        out[i] = std::isfinite(value) ? static_cast<float>(value) : 0.0f;
-        square += std::isfinite(value) ? value * value : std::numeric_limits<double>::infinity();
-      }
-      norm[r] = std::sqrt(square);
+      exponent[r] = exponent_for(most[static_cast<std::size_t>(r)]);
+      norm[r] = scale_row(row_of(r), d, std::ldexp(1.0, exponent[r]), scaled.data + r * d);
     }
   });
 }
