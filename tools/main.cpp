@@ -61,6 +61,7 @@ int run(int argc, char** argv) {
   cfaa::tools::add_prepare(app);
   cfaa::tools::add_stats(app);
   cfaa::tools::add_synthesize(app);
+  cfaa::tools::add_evaluate(app);
   cfaa::tools::add_bench(app);
 
   try {
