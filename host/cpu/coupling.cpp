@@ -14,8 +14,8 @@
 // rows goes to the column sums.
 //
 // When some u_i or v_j leaves 2^-30 .. 2^30, f and g absorb them and G is made again. An entry of G
-// below 2^-100 is flushed to 0; before the next absorption it could have stood for at most
-// 2^(-100 + 30 + 30) = 2^-40 of the plan's mass.
+// that should be below 2^-120 is 2^-120; before the next absorption it stands for at most
+// 2^(-120 + 30 + 30) = 2^-60 of the plan's mass.
 //
 // f + g - beta c cancels, so its error is the type's rounding times beta max(c). Float is used
 // where that is below 1e-3 of an entry; other problems run in double. An epsilon so small that even
@@ -119,7 +119,8 @@ void first_source_potential(const SinkhornScratch<S>& s, int64_t k, S beta) {
     auto sum = hn::Zero(d);
     for (int64_t j = 0; j < kp; j += lanes) {
       const auto weight = exp2(d, hn::NegMulAdd(vbeta, square_distance(d, a, s.b + j), top));
-      const auto is_sample = hn::FirstN(d, static_cast<std::size_t>(k - j));
+      const int64_t left = std::clamp<int64_t>(k - j, 0, lanes);
+      const auto is_sample = hn::FirstN(d, static_cast<std::size_t>(left));
       sum = hn::Add(sum, hn::IfThenElseZero(is_sample, weight));
     }
     s.f[i] = beta * nearest - std::log2(static_cast<S>(k) * hn::GetLane(hn::SumOfLanes(d, sum)));

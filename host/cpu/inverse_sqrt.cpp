@@ -43,30 +43,34 @@ void InverseSqrt::choose_poles(double low, double high) {
   const double rate = 2 * std::numbers::pi * std::numbers::pi / (3 - std::log(ratio));
   poles_ = std::clamp(static_cast<int>(std::ceil(-std::log(kRuleError) / rate)), 2, kMaxPoles);
 
-  // Arithmetic-geometric mean: K' = pi / (2 a), and the amplitude of u by going back down.
+  // Bulirsch: the arithmetic-geometric mean down to K' = pi / (2 mean), then cn / sn back up by
+  // rational steps, which lose no digits near the pole that k' ~ 1 brings close.
   constexpr int kLevels = 16;
-  std::array<double, kLevels> a, c;
-  a[0] = 1;
-  c[0] = std::sqrt(1 - ratio);
-  double b = std::sqrt(ratio);
-  int last = 0;
-  while (last + 1 < kLevels && c[last] > 1e-17 * a[last]) {
-    a[last + 1] = (a[last] + b) / 2;
-    c[last + 1] = (a[last] - b) / 2;
-    b = std::sqrt(a[last] * b);
-    ++last;
+  std::array<double, kLevels> arithmetic, geometric;
+  double a = 1, b = std::sqrt(ratio), mean = (a + b) / 2;
+  int levels = 0;
+  while (levels < kLevels) {
+    arithmetic[levels] = a;
+    geometric[levels] = b;
+    ++levels;
+    mean = (a + b) / 2;
+    if (a - b <= 1e-8 * a) break;  // the error squares at every level
+    b = std::sqrt(a * b);
+    a = mean;
   }
-  const double period = std::numbers::pi / (2 * a[last]);
-  const double factor = 2 * period * std::sqrt(low) / (std::numbers::pi * poles_);
+  const double factor = std::sqrt(low) / (mean * poles_);
   for (int q = 0; q < poles_; ++q) {
     const int mirrored = poles_ - 1 - q;
     if (q <= mirrored) {
-      double angle = std::ldexp(a[last] * (q + 0.5) / poles_ * period, last);
-      for (int level = last; level > 0; --level) {
-        angle = (angle + std::asin(c[level] / a[level] * std::sin(angle))) / 2;
+      double cot = 1 / std::tan(std::numbers::pi * (q + 0.5) / (2 * poles_));
+      double cs = mean * cot, dn = 1;  // cs: cn / sn
+      for (int level = levels - 1; level >= 0; --level) {
+        cot *= cs;
+        cs *= dn;
+        dn = (geometric[level] + cot) / (arithmetic[level] + cot);
+        cot = cs / arithmetic[level];
       }
-      const double sc = std::tan(angle);
-      shift_[q] = low * sc * sc;
+      shift_[q] = low / (cs * cs);
     } else {
       shift_[q] = low / shift_[mirrored] * high;  // sc(K' - u) sc(u) = 1 / k
     }

@@ -28,16 +28,21 @@ Scratch scratch_of(double* memory, int64_t d) {
   return {memory, memory + d * d, memory + 2 * d * d, memory + 2 * d * d + kRows * d};
 }
 
+// rows (count, d) = rows first .. first + count of z.
+template <class T>
+void widen(MatrixView<const T> z, int64_t first, int64_t count, double* rows) {
+  for (int64_t i = 0; i < count; ++i) {
+    std::copy_n(z.data + (first + i) * z.stride[0], z.cols(), rows + i * z.cols());
+  }
+}
+
 // The lower triangle of Z'Z, in double.
 template <class T>
 void gram_of(MatrixView<const T> z, const Scratch& scratch) {
   const int64_t n = z.rows(), d = z.cols();
   for (int64_t first = 0; first < n; first += kRows) {
     const int64_t rows = std::min(kRows, n - first);
-    for (int64_t i = 0; i < rows; ++i) {
-      const T* row = z.data + (first + i) * z.stride[0];
-      std::copy_n(row, d, scratch.rows + i * d);
-    }
+    widen(z, first, rows, scratch.rows);
     syrk(Triangle::lower, Transpose::yes, d, rows, 1.0, scratch.rows, d, first > 0 ? 1.0 : 0.0,
          scratch.gram, d);
   }
@@ -49,12 +54,6 @@ double penalty(const SlimOptions& options, const double* gram, int64_t d) {
   double trace = 0;
   for (int64_t i = 0; i < d; ++i) trace += gram[i * d + i];
   return trace > 0 ? options.nu * (trace / static_cast<double>(d)) : options.nu;
-}
-
-double dot(const double* a, const double* b, int64_t n) {
-  double sum = 0;
-  for (int64_t i = 0; i < n; ++i) sum += a[i] * b[i];
-  return sum;
 }
 
 // One set. Xi is 2 I, and not stored, in the first round.
@@ -123,9 +122,9 @@ double residual(const Round& r, const double* square) {
     for (int64_t i = 0; i < d; ++i) {
       const double* xi = r.xi + i * d;
       xi_trace += xi[i];
-      xi_b += dot(xi, r.b + i * d, d);
+      xi_b += dot(d, xi, r.b + i * d);
       xi_square +=
-          xi[i] * square[i * d + i] + 2 * dot(xi + i + 1, square + i * d + i + 1, d - i - 1);
+          xi[i] * square[i * d + i] + 2 * dot(d - i - 1, xi + i + 1, square + i * d + i + 1);
     }
   }
   if (r.step == SlimStep::exact) return gammas + r.nu * (xi_b - xi_square);
@@ -200,15 +199,14 @@ void gradient_of_constraint(int64_t d, const double* b_gradient, const double* t
   for (int64_t j = 0; j < d; ++j) g[j * d + j] = h[j] / theta[j * d + j];
 }
 
-// s (d, d) = p + p' in T.
-template <class T>
-void add_transpose(int64_t d, const double* p, T* s) {
+// s (d, d) = p + p'.
+void add_transpose(int64_t d, const double* p, double* s) {
   constexpr int64_t kTile = 32;
   for (int64_t i0 = 0; i0 < d; i0 += kTile) {
     for (int64_t j0 = 0; j0 < d; j0 += kTile) {
       for (int64_t i = i0; i < std::min(i0 + kTile, d); ++i) {
         for (int64_t j = j0; j < std::min(j0 + kTile, d); ++j) {
-          s[i * d + j] = static_cast<T>(p[i * d + j] + p[j * d + i]);
+          s[i * d + j] = p[i * d + j] + p[j * d + i];
         }
       }
     }
@@ -218,21 +216,30 @@ void add_transpose(int64_t d, const double* p, T* s) {
 // Both steps are I - B = Theta W, with W = nu Xi + diag(gamma) or diag(1 / Theta_jj), and in both
 // dTheta = -H W, where H is G with h on its diagonal. So Xi and gamma drop out of
 //   dGram = -Theta dTheta Theta = Theta H W Theta = (Theta H)(I - B)'.
+// The last product is in double as well: with a small nu dGram leaves float's range, dZ does not.
 template <class T>
 void backward(MatrixView<const T> z, const Slim& forward, int64_t set, const double* b_gradient,
-              double scale, MatrixView<T> gradient, double* scratch, T* symmetric) {
-  const int64_t d = z.cols();
+              double scale, MatrixView<T> gradient, double* scratch) {
+  const int64_t n = z.rows(), d = z.cols();
   const double* theta = forward.theta[set].data;
-  double *h = scratch, *gram_gradient = scratch + d * (d + 1);
+  double *h = scratch, *gram_gradient = h + d * (d + 1);
+  double *rows = gram_gradient + d * d, *products = rows + kRows * d;
   gradient_of_constraint(d, b_gradient, theta, h);
   gemm(Transpose::no, Transpose::no, d, d, d, 1.0, theta, d, h, d, 0.0, gram_gradient, d);
   std::copy_n(gram_gradient, d * d, h);
   gemm(Transpose::no, Transpose::yes, d, d, d, -1.0, h, d, forward.b[set].data, d, 1.0,
        gram_gradient, d);
+  add_transpose(d, gram_gradient, h);
 
-  add_transpose(d, gram_gradient, symmetric);
-  gemm(Transpose::no, Transpose::no, z.rows(), d, d, static_cast<T>(scale), z.data, z.stride[0],
-       symmetric, d, T(1), gradient.data, gradient.stride[0]);
+  for (int64_t first = 0; first < n; first += kRows) {
+    const int64_t count = std::min(kRows, n - first);
+    widen(z, first, count, rows);
+    gemm(Transpose::no, Transpose::no, count, d, d, scale, rows, d, h, d, 0.0, products, d);
+    for (int64_t i = 0; i < count; ++i) {
+      T* row = gradient.data + (first + i) * gradient.stride[0];
+      for (int64_t j = 0; j < d; ++j) row[j] = static_cast<T>(row[j] + products[i * d + j]);
+    }
+  }
 }
 
 }  // namespace
@@ -257,12 +264,12 @@ void slim_backward(Context& context, std::span<const MatrixView<const T>> sets, 
                    std::span<const MatrixView<T>> gradients) {
   const int64_t s = static_cast<int64_t>(sets.size()), d = sets[0].cols();
   const Slots slots(context, s);
-  const auto memory = context.scratch().take<double, 2>({slots.count, d * (2 * d + 1)});
-  const auto symmetric = context.scratch().take<T, 3>({slots.count, d, d});
+  const auto memory =
+      context.scratch().take<double, 2>({slots.count, d * (2 * d + 1) + 2 * kRows * d});
 
   slots.for_each([&](int64_t set, int64_t slot) {
     backward<T>(sets[set], forward, set, b_gradient[set].data, scale, gradients[set],
-                memory[slot].data, symmetric[slot].data);
+                memory[slot].data);
   });
 }
 
