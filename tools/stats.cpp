@@ -20,11 +20,16 @@ void print_table(const Statistics& s) {
   using D = const DomainStatistics&;
   const auto percent = [](double share) { return fmt::format("{:.4g} %", 100 * share); };
   fmt::print("{:<34}{:>14}{:>14}\n", "", "source", "target");
-  row("items", [](D d) { return d.items; }, s);
-  row("users", [](D d) { return d.users; }, s);
-  row("interactions", [](D d) { return d.interactions; }, s);
-  row("density", [&](D d) { return percent(d.density); }, s);
-  row("positives", [](D d) { return d.positives; }, s);
+  row(
+      "items", [](D d) { return d.items; }, s);
+  row(
+      "users", [](D d) { return d.users; }, s);
+  row(
+      "interactions", [](D d) { return d.interactions; }, s);
+  row(
+      "density", [&](D d) { return percent(d.density); }, s);
+  row(
+      "positives", [](D d) { return d.positives; }, s);
   for (const Split split : {Split::train, Split::valid, Split::test}) {
     const auto i = static_cast<std::size_t>(split);
     const std::string name = split_name(split);
@@ -37,21 +42,27 @@ void print_table(const Statistics& s) {
         [&](D d) { return fmt::format("{}, {}", d.splits[i].cold_users, d.splits[i].cold_items); },
         s);
   }
-  row("training reviews with text", [](D d) { return d.reviews_with_text; }, s);
-  row("review length, mean (bytes)", [](D d) { return fmt::format("{:.1f}", d.review_bytes_mean); },
+  row(
+      "training reviews with text", [](D d) { return d.reviews_with_text; }, s);
+  row(
+      "review length, mean (bytes)", [](D d) { return fmt::format("{:.1f}", d.review_bytes_mean); },
       s);
-  row("review length, median, longest",
+  row(
+      "review length, median, longest",
       [](D d) { return fmt::format("{}, {}", d.review_bytes_median, d.review_bytes_longest); }, s);
-  row("share of the most popular item", [&](D d) { return percent(d.top_item_share); }, s);
-  row("share of the most popular tenth", [&](D d) { return percent(d.top_tenth_share); }, s);
+  row(
+      "share of the most popular item", [&](D d) { return percent(d.top_item_share); }, s);
+  row(
+      "share of the most popular tenth", [&](D d) { return percent(d.top_tenth_share); }, s);
   fmt::print("{:<34}{:>14}\n", "users, items in both domains",
              fmt::format("{}, {}", s.common_users, s.common_items));
 }
 
 void print_plot(const DomainStatistics& domain) {
-  fmt::print("\ninteractions of the {}'s items, from the most to the least popular (both axes "
-             "logarithmic)\n",
-             domain.name);
+  fmt::print(
+      "\ninteractions of the {}'s items, from the most to the least popular (both axes "
+      "logarithmic)\n",
+      domain.name);
   for (const std::string& line : long_tail_plot(domain.item_interactions, 60, 8)) {
     fmt::print("{}\n", line);
   }

@@ -35,8 +35,8 @@ void run(Arguments& arguments) {
   const auto file = [&](int i) {
     return arguments.out + "/" + report["files"][i].get<std::string>();
   };
-  fmt::print("each domain: {} users, {} items, {} reviews over {} topics, shift {}\n", options.users,
-             options.items, options.interactions, options.topics, options.shift);
+  fmt::print("each domain: {} users, {} items, {} reviews over {} topics, shift {}\n",
+             options.users, options.items, options.interactions, options.topics, options.shift);
   fmt::print("next: cfaa_gpu prepare --source {} --target {} --out data\n", file(0), file(1));
 }
 

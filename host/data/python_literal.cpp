@@ -100,7 +100,7 @@ class LiteralParser {
     value.kind = Kind::number;
     value.text.clear();
     if (peek() == '-' || peek() == '+') {
-      if (peek() == '-') value.text = "-";
+      if (peek() == '-') value.text.push_back('-');
       ++at_;
       skip_space();
     }
@@ -283,9 +283,8 @@ std::string read_review(const PythonValue& dict, const ObjectKeys& keys, Invalid
   const auto id = [&](const PythonValue& value, const char* what, std::string_view& out) {
     if (value.kind == Kind::none) {
       out = {};
-    } else if (value.kind == Kind::text ||
-               (value.kind == Kind::number &&
-                value.text.find_first_of(".eE") == std::string::npos)) {
+    } else if (value.kind == Kind::text || (value.kind == Kind::number &&
+                                            value.text.find_first_of(".eE") == std::string::npos)) {
       out = value.text;
     } else {
       reason = fmt::format("{} is neither text nor a whole number", what);

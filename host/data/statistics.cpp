@@ -48,8 +48,8 @@ void measure_texts(const Domain& domain, DomainStatistics& result) {
   result.reviews_with_text = static_cast<int64_t>(lengths.size());
   if (lengths.empty()) return;
   std::sort(lengths.begin(), lengths.end());
-  result.review_bytes_mean = std::accumulate(lengths.begin(), lengths.end(), 0.0) /
-                             static_cast<double>(lengths.size());
+  result.review_bytes_mean =
+      std::accumulate(lengths.begin(), lengths.end(), 0.0) / static_cast<double>(lengths.size());
   result.review_bytes_median = lengths[lengths.size() / 2];
   result.review_bytes_longest = lengths.back();
 }
@@ -103,9 +103,12 @@ json to_json(const DomainStatistics& d) {
   json splits;
   for (const Split split : kSplits) {
     const SplitStatistics& s = d.splits[static_cast<std::size_t>(split)];
-    splits[split_name(split)] = {{"interactions", s.interactions}, {"positives", s.positives},
-                                 {"users", s.users},               {"items", s.items},
-                                 {"cold_users", s.cold_users},     {"cold_items", s.cold_items}};
+    splits[split_name(split)] = {{"interactions", s.interactions},
+                                 {"positives", s.positives},
+                                 {"users", s.users},
+                                 {"items", s.items},
+                                 {"cold_users", s.cold_users},
+                                 {"cold_items", s.cold_items}};
   }
   return {{"users", d.users},
           {"items", d.items},
@@ -136,8 +139,7 @@ json to_json(const Statistics& statistics) {
           {"overlap", {{"users", statistics.common_users}, {"items", statistics.common_items}}}};
 }
 
-std::vector<std::string> long_tail_plot(const std::vector<int64_t>& values, int width,
-                                        int height) {
+std::vector<std::string> long_tail_plot(const std::vector<int64_t>& values, int width, int height) {
   std::vector<std::string> lines;
   if (values.empty() || values.front() <= 0) return lines;
   const double most = std::log10(static_cast<double>(values.front()) + 1);

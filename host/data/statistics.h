@@ -22,12 +22,12 @@ struct DomainStatistics {
   int64_t users = 0, items = 0, interactions = 0, positives = 0;
   double density = 0;  // interactions / (users * items)
   std::array<SplitStatistics, 3> splits;
-  int64_t reviews_with_text = 0;                    // of the training split
-  double review_bytes_mean = 0;                     // of those with text
+  int64_t reviews_with_text = 0;  // of the training split
+  double review_bytes_mean = 0;   // of those with text
   int64_t review_bytes_median = 0, review_bytes_longest = 0;
-  double top_item_share = 0;                        // of all interactions
-  double top_tenth_share = 0;                       // of the most popular tenth of the items
-  std::vector<int64_t> item_interactions;           // descending: the long tail
+  double top_item_share = 0;               // of all interactions
+  double top_tenth_share = 0;              // of the most popular tenth of the items
+  std::vector<int64_t> item_interactions;  // descending: the long tail
 };
 
 struct Statistics {

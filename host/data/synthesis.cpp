@@ -20,8 +20,8 @@ namespace fs = std::filesystem;
 using nlohmann::json;
 
 constexpr const char* kReportName = "synthesize.json";
-constexpr double kMixed = 0.3;     // of a domain's topic words at shift 1 come from another topic
-constexpr int kBoilerplate = 3;    // boilerplate sentences of a review at shift 1
+constexpr double kMixed = 0.3;   // of a domain's topic words at shift 1 come from another topic
+constexpr int kBoilerplate = 3;  // boilerplate sentences of a review at shift 1
 constexpr int64_t kBlockUsers = 64;
 
 // Writes the reviews of one domain.
@@ -116,7 +116,8 @@ std::string compress(const std::string& text, Compression compression) {
   std::string packed;
   if (compression == Compression::zstd) {
     packed.resize(ZSTD_compressBound(text.size()));
-    const std::size_t size = ZSTD_compress(packed.data(), packed.size(), text.data(), text.size(), 3);
+    const std::size_t size =
+        ZSTD_compress(packed.data(), packed.size(), text.data(), text.size(), 3);
     CFAA_ASSERT(!ZSTD_isError(size));
     packed.resize(size);
     return packed;
@@ -178,9 +179,9 @@ json synthesize(const SynthesisOptions& options, const fs::path& out, bool force
                 const std::function<void(int64_t)>& progress) {
   check(options);
   StagedDirectory directory(out, force, kReportName);
-  json report = {{"version", CFAA_VERSION},   {"users", options.users},
-                 {"items", options.items},    {"interactions", options.interactions},
-                 {"topics", options.topics},  {"shift", options.shift},
+  json report = {{"version", CFAA_VERSION},  {"users", options.users},
+                 {"items", options.items},   {"interactions", options.interactions},
+                 {"topics", options.topics}, {"shift", options.shift},
                  {"seed", options.seed}};
   const char* suffix = options.compression == Compression::gzip   ? ".gz"
                        : options.compression == Compression::zstd ? ".zst"

@@ -38,8 +38,8 @@ int TopicMixture::draw(Draws& draws, int topics) const {
 int64_t SyntheticDomain::Shelf::draw(Draws& draws) const {
   const double at = draws.uniform() * cumulative.back();
   const auto found = std::upper_bound(cumulative.begin(), cumulative.end(), at);
-  const std::size_t i = std::min<std::size_t>(static_cast<std::size_t>(found - cumulative.begin()),
-                                              items.size() - 1);
+  const std::size_t i =
+      std::min<std::size_t>(static_cast<std::size_t>(found - cumulative.begin()), items.size() - 1);
   return items[i];
 }
 
@@ -82,9 +82,10 @@ SyntheticDomain::SyntheticDomain(const SynthesisOptions& options, bool target)
   first_review_.back() = options.interactions;
   for (int64_t u = 0; u < options.users; ++u) {
     if (first_review_[u + 1] - first_review_[u] > options.items / 2) {
-      throw Error(fmt::format("--interactions {}: a user would review more than half of the {} "
-                              "items; give more --users or --items",
-                              options.interactions, options.items));
+      throw Error(
+          fmt::format("--interactions {}: a user would review more than half of the {} "
+                      "items; give more --users or --items",
+                      options.interactions, options.items));
     }
   }
 }
@@ -93,8 +94,7 @@ int SyntheticDomain::stars_for(int64_t user, int64_t item, Draws& draws) const {
   const TopicMixture &taste = tastes_[user], &content = contents_[item];
   double affinity = 0;
   for (int t = 0; t < options_.topics; ++t) affinity += taste.weight(t) * content.weight(t);
-  const double score =
-      2.1 + kAffinityScale * affinity + quality_[item] + 0.55 * draws.normal();
+  const double score = 2.1 + kAffinityScale * affinity + quality_[item] + 0.55 * draws.normal();
   return static_cast<int>(std::clamp(std::floor(score + 0.5), 1.0, 5.0));
 }
 

@@ -95,8 +95,8 @@ TEST_F(Faults, KilledAtAnyMomentTheOldOrTheNewStateIsThere) {
 
   RecordProperty("killed", killed);
   RecordProperty("replaced", replaced);
-  std::cout << "killed " << killed << " of 50 runs before they ended; the new state was there after "
-            << replaced << "\n";
+  std::cout << "killed " << killed
+            << " of 50 runs before they ended; the new state was there after " << replaced << "\n";
   EXPECT_GT(killed, 10);
   ASSERT_EQ(run_program(command(0, out_)).code, 0);
   EXPECT_EQ(files_of(out_), state[0]);
@@ -132,7 +132,8 @@ TEST_F(Faults, AFifoIsReadLikeAFile) {
     const std::string text = read_text(s_);
     const int fd = ::open(fifo.c_str(), O_WRONLY);
     for (std::size_t at = 0; at < text.size();) {
-      const ssize_t done = ::write(fd, text.data() + at, std::min<std::size_t>(777, text.size() - at));
+      const ssize_t done =
+          ::write(fd, text.data() + at, std::min<std::size_t>(777, text.size() - at));
       if (done <= 0) break;
       at += static_cast<std::size_t>(done);
     }
@@ -142,7 +143,8 @@ TEST_F(Faults, AFifoIsReadLikeAFile) {
   run_prepare({fifo}, {t_}, folder_.path("from_fifo"));
   writer.join();
 
-  EXPECT_EQ(files_of(folder_.path("from_fifo"), {"prepare.json"}), files_of(out_, {"prepare.json"}));
+  EXPECT_EQ(files_of(folder_.path("from_fifo"), {"prepare.json"}),
+            files_of(out_, {"prepare.json"}));
 }
 
 TEST_F(Faults, InputsThatCannotBeReadAreNamedAndLeaveNothing) {
@@ -184,9 +186,9 @@ TEST_F(Faults, AnInputThatVanishesDuringTheRunEndsItCleanly) {
 }
 
 TEST_F(Faults, AMissingParentDirectoryIsNamed) {
-  EXPECT_NE(error_of([&] { run_prepare({s_}, {t_}, folder_.path("no/where")); })
-                .find("does not exist"),
-            std::string::npos);
+  EXPECT_NE(
+      error_of([&] { run_prepare({s_}, {t_}, folder_.path("no/where")); }).find("does not exist"),
+      std::string::npos);
 }
 
 }  // namespace

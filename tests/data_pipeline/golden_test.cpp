@@ -1,4 +1,5 @@
-// Two real Amazon files against counts from golden_counts.py, which shares nothing with the project.
+// Two real Amazon files against counts from golden_counts.py, which shares nothing with the
+// project.
 
 #include <gtest/gtest.h>
 

@@ -246,8 +246,8 @@ TEST_F(BadLines, UpToTheNumberAskedForAreLeftOutAndReported) {
   short_of.skip_bad = 2;
 
   for (const int threads : {1, 5}) {
-    const auto report = run_prepare({path}, {target},
-                                    folder_.path("left" + std::to_string(threads)), enough, threads);
+    const auto report = run_prepare(
+        {path}, {target}, folder_.path("left" + std::to_string(threads)), enough, threads);
     ASSERT_EQ(report["inputs"]["source"]["bad_lines"].size(), bad.size());
     for (std::size_t i = 0; i < bad.size(); ++i) {
       EXPECT_EQ(report["inputs"]["source"]["bad_lines"][i]["line"], bad[i]);
@@ -255,8 +255,7 @@ TEST_F(BadLines, UpToTheNumberAskedForAreLeftOutAndReported) {
     const std::string error = error_of([&] { prepared({path}, {target}, threads, short_of); });
     EXPECT_NE(error.find(fmt::format("{}:{}: ", path, bad[2])), std::string::npos) << error;
   }
-  EXPECT_EQ(prepared({path}, {target}, 2, enough),
-            prepared({put("clean", json)}, {target}, 2));
+  EXPECT_EQ(prepared({path}, {target}, 2, enough), prepared({put("clean", json)}, {target}, 2));
 }
 
 TEST_F(BadLines, LeaveAnExistingDirectoryAsItWas) {
@@ -268,8 +267,9 @@ TEST_F(BadLines, LeaveAnExistingDirectoryAsItWas) {
 
   EXPECT_NE(error_of([&] { run_prepare({good}, {target}, out, loose_options()); }).find("--force"),
             std::string::npos);
-  EXPECT_NE(error_of([&] { run_prepare({bad}, {target}, out, loose_options(), 2, true); })
-                .find("bad:1: "),
+  EXPECT_NE(error_of([&] {
+              run_prepare({bad}, {target}, out, loose_options(), 2, true);
+            }).find("bad:1: "),
             std::string::npos);
 
   EXPECT_EQ(files_of(out), before);
@@ -278,11 +278,14 @@ TEST_F(BadLines, LeaveAnExistingDirectoryAsItWas) {
     others += entry.path().filename().string().find("staging") != std::string::npos;
   }
   EXPECT_EQ(others, 0);
-  run_prepare({good}, {good}, out, [] {
-    PrepareOptions options = loose_options();
-    options.overlap = Overlap::separate;
-    return options;
-  }(), 2, true);
+  run_prepare(
+      {good}, {good}, out,
+      [] {
+        PrepareOptions options = loose_options();
+        options.overlap = Overlap::separate;
+        return options;
+      }(),
+      2, true);
   EXPECT_NE(files_of(out), before);
 }
 
@@ -291,8 +294,9 @@ TEST_F(BadLines, ADirectoryThatPrepareDidNotMakeIsNeverReplaced) {
   put("mine/thesis.txt", "x");
   const std::string s = put("s", as_json_2014(random_reviews(800, 30, 30, 1, "s")));
 
-  EXPECT_NE(error_of([&] { run_prepare({s}, {s}, folder_.path("mine"), loose_options(), 2, true); })
-                .find("was not made by this command"),
+  EXPECT_NE(error_of([&] {
+              run_prepare({s}, {s}, folder_.path("mine"), loose_options(), 2, true);
+            }).find("was not made by this command"),
             std::string::npos);
 
   EXPECT_EQ(read_text(folder_.path("mine/thesis.txt")), "x");

@@ -32,10 +32,10 @@ struct Review {
 inline std::vector<Review> random_reviews(int count, int users, int items, unsigned seed,
                                           const std::string& prefix, bool one_line = false) {
   std::mt19937 random(seed);
-  const std::vector<std::string> bits = {"good",  "it's",   "say \"hi\"", "back\\slash", "naïve ☕",
-                                         "😀",    ",",      "{'a': 1}",   "",            "\\u0041",
-                                         "NULL",  "\x7f",   "a; b",       "#",           "ends'",
-                                         "\"\"x", "\u2028", "%s"};
+  const std::vector<std::string> bits = {
+      "good", "it's",     "say \"hi\"", "back\\slash", "naïve ☕", "😀",
+      ",",    "{'a': 1}", "",           "\\u0041",     "NULL",    "\x7f",
+      "a; b", "#",        "ends'",      "\"\"x",       "\u2028",  "%s"};
   const auto below = [&](int n) { return static_cast<int>(random() % static_cast<unsigned>(n)); };
   std::vector<Review> reviews;
   for (int i = 0; i < count; ++i) {
@@ -121,8 +121,8 @@ inline std::string quoted(const std::string& field) {
 }
 
 inline std::string as_delimited(const std::vector<Review>& reviews, char delimiter) {
-  std::string out = fmt::format("\xEF\xBB\xBFtime{0}\"text\"{0}stars{0}product_id{0}user\n",
-                                delimiter);
+  std::string out =
+      fmt::format("\xEF\xBB\xBFtime{0}\"text\"{0}stars{0}product_id{0}user\n", delimiter);
   for (const Review& r : reviews) {
     out += fmt::format("{1}{0}{2}{0}{3}{0}{4}{0}{5}\n", delimiter, r.time, quoted(r.text), r.rating,
                        r.item, quoted(r.user));

@@ -82,7 +82,8 @@ TEST(JsonLines, HalfASurrogatePairIsRefusedOrReplacedAsAsked) {
 
 TEST(JsonLines, InvalidUtf8IsRefusedOrReplacedAsAsked) {
   const std::string line =
-      "{\"reviewerID\": \"a\", \"asin\": \"b\", \"overall\": 1, \"reviewText\": \"x\xE2\x82y\xFF\"}";
+      "{\"reviewerID\": \"a\", \"asin\": \"b\", \"overall\": 1, \"reviewText\": "
+      "\"x\xE2\x82y\xFF\"}";
 
   const Collected refused = parse(line), replaced = parse(line, InvalidUtf8::replace);
 
@@ -134,11 +135,39 @@ TEST(PythonLiteral, AnEmptyKeyIsNoPartOfAReview) {
 }
 
 TEST(PythonLiteral, RefusesWhatIsNoLiteralOrOutOfItsScope) {
-  for (const char* text :
-       {"", "{", "{'a'}", "{'a': }", "{'a': 1 'b': 2}", "{,}", "[,]", "[1,,2]", "__import__('os')",
-        "{'a': open('x')}", "1 + 1", "'abc", "'a\\", "b'x'", "r'x'", "'a' 'b'", "'''a'''", "0x10",
-        "1_000", "007", "1j", "{'a': 1} x", "'\\N{DASH}'", "'\\x4'", "'\\U00110000'", "{[]: 1}",
-        "nan", "true", "1.e", "-", "--", "1..2", "# 1"}) {
+  for (const char* text : {"",
+                           "{",
+                           "{'a'}",
+                           "{'a': }",
+                           "{'a': 1 'b': 2}",
+                           "{,}",
+                           "[,]",
+                           "[1,,2]",
+                           "__import__('os')",
+                           "{'a': open('x')}",
+                           "1 + 1",
+                           "'abc",
+                           "'a\\",
+                           "b'x'",
+                           "r'x'",
+                           "'a' 'b'",
+                           "'''a'''",
+                           "0x10",
+                           "1_000",
+                           "007",
+                           "1j",
+                           "{'a': 1} x",
+                           "'\\N{DASH}'",
+                           "'\\x4'",
+                           "'\\U00110000'",
+                           "{[]: 1}",
+                           "nan",
+                           "true",
+                           "1.e",
+                           "-",
+                           "--",
+                           "1..2",
+                           "# 1"}) {
     PythonValue v;
     EXPECT_NE(parse_python_literal(text, v), "") << text;
   }
@@ -153,7 +182,8 @@ TEST(PythonLiteral, DeepNestingAndZeroBytesAreRefused) {
 }
 
 TEST(Delimited, QuotedFieldsHoldDelimitersNewlinesAndQuotes) {
-  const Collected got = parse("user,item,rating,text\nu,i,3,\"a,b\nc \"\"d\"\"\"\n\"v\",j,4,5\" x\n");
+  const Collected got =
+      parse("user,item,rating,text\nu,i,3,\"a,b\nc \"\"d\"\"\"\n\"v\",j,4,5\" x\n");
 
   ASSERT_EQ(got.reviews.size(), 2u);
   EXPECT_EQ(got.reviews[0].text, "a,b\nc \"d\"");
@@ -169,7 +199,8 @@ TEST(Delimited, EveryChunkSizeGivesTheSameRecords) {
     const Collected got = parse(text, InvalidUtf8::refuse, "", std::max<std::size_t>(bytes, 64));
     ASSERT_EQ(got.reviews.size(), reviews.size()) << bytes;
     EXPECT_TRUE(got.rejected.empty());
-    for (std::size_t i = 0; i < reviews.size(); ++i) EXPECT_EQ(got.reviews[i].text, reviews[i].text);
+    for (std::size_t i = 0; i < reviews.size(); ++i)
+      EXPECT_EQ(got.reviews[i].text, reviews[i].text);
   }
 }
 
@@ -191,9 +222,8 @@ TEST(Delimited, QuotesCanBeSwitchedOff) {
 }
 
 TEST(Delimited, AFileWithoutAHeaderIsReadByColumnNumbers) {
-  const Collected got =
-      parse("i,u,4.0,1300000000\nj,v,5.0,1300000001\n", InvalidUtf8::refuse,
-            "user=2,item=1,rating=3,time=4");
+  const Collected got = parse("i,u,4.0,1300000000\nj,v,5.0,1300000001\n", InvalidUtf8::refuse,
+                              "user=2,item=1,rating=3,time=4");
 
   ASSERT_EQ(got.reviews.size(), 2u);
   EXPECT_EQ(got.reviews[0].user, "u");
@@ -255,7 +285,10 @@ TEST(Utf8, ReplacesEachMaximalIllFormedPart) {
   // As Python: b'\xe2\x82A\xf0\x9f\x98\xc0\xaf\xed\xa0\x80'.decode('utf-8', 'replace')
   std::string out;
 
-  append_replacing_invalid("\xe2\x82" "A\xf0\x9f\x98\xc0\xaf\xed\xa0\x80", out);
+  append_replacing_invalid(
+      "\xe2\x82"
+      "A\xf0\x9f\x98\xc0\xaf\xed\xa0\x80",
+      out);
 
   EXPECT_EQ(out, "\uFFFDA\uFFFD\uFFFD\uFFFD\uFFFD\uFFFD\uFFFD");
   EXPECT_TRUE(is_utf8(out));

@@ -179,8 +179,8 @@ TEST(Split, LeaveOneOutHoldsTheLatestRowsOfEachUser) {
     of_user[domain.rows[r].user][splits[r]].push_back(domain.rows[r].time);
   }
   for (auto& [user, times] : of_user) {
-    const std::size_t rows = times[Split::train].size() + times[Split::valid].size() +
-                             times[Split::test].size();
+    const std::size_t rows =
+        times[Split::train].size() + times[Split::valid].size() + times[Split::test].size();
     EXPECT_EQ(times[Split::test].size(), rows >= 3 ? 1u : 0u);
     EXPECT_EQ(times[Split::valid].size(), rows >= 3 ? 1u : 0u);
     if (rows < 3) continue;

@@ -23,7 +23,8 @@ std::vector<std::string> corpus(const std::string& target) {
   return inputs;
 }
 
-std::string mutated(std::string input, const std::vector<std::string>& others, std::mt19937& random) {
+std::string mutated(std::string input, const std::vector<std::string>& others,
+                    std::mt19937& random) {
   const auto below = [&](std::size_t n) { return n == 0 ? 0 : random() % n; };
   for (int changes = 1 + static_cast<int>(below(4)); changes > 0; --changes) {
     const std::size_t at = below(input.size() + 1);

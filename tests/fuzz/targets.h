@@ -235,10 +235,17 @@ struct Target {
 };
 
 inline constexpr Target kTargets[] = {
-    {"json_lines", json_lines}, {"python_lines", python_lines}, {"delimited", delimited},
-    {"inter", inter},           {"any_format", any_format},     {"compressed", compressed},
-    {"npy", npy},               {"safetensors", safetensors},   {"config", config},
-    {"domain_index", domain_index}, {"review_text", review_text},
+    {"json_lines", json_lines},
+    {"python_lines", python_lines},
+    {"delimited", delimited},
+    {"inter", inter},
+    {"any_format", any_format},
+    {"compressed", compressed},
+    {"npy", npy},
+    {"safetensors", safetensors},
+    {"config", config},
+    {"domain_index", domain_index},
+    {"review_text", review_text},
 };
 
 }  // namespace cfaa::fuzz
