@@ -222,7 +222,7 @@ class Selection {
       const int32_t item = item_[i];
       const float score = score_[i];
       double key = dots_.users == nullptr ? static_cast<double>(score) : exact(item);
-      if (isnan(key)) {
+      if (key != key) {  // NaN
         lowest_nan = min(lowest_nan, item);
         key = -HUGE_VAL;
       }
@@ -281,7 +281,7 @@ __global__ void __launch_bounds__(kThreads)
       score[i] = row_scores[column];
       if (score[i] < threshold) continue;
       const int item = first_item + static_cast<int>(column);
-      if (isnan(score[i])) {
+      if (score[i] != score[i]) {  // NaN
         atomicMin(&state.nan_item[row], item);
       } else if (!contains(masked, masked_offset[row], masked_offset[row + 1], item)) {
         found |= 1u << i;

@@ -19,7 +19,7 @@ std::vector<int64_t> parse_ks(const std::string& text) {
     int64_t k = 0;
     const auto [next, failure] = std::from_chars(at, end, k);
     if (failure != std::errc() || k < 1 || k > kMaxTopK || (next != end && *next != ',')) {
-      throw Error(fmt::format("k '{}': is not a list of whole numbers from 1 to {} such as 5,10,20",
+      throw Error(fmt::format("--k {}: is not a list of whole numbers from 1 to {} such as 5,10,20",
                               text, kMaxTopK));
     }
     ks.push_back(k);
