@@ -156,7 +156,7 @@ struct Sinkhorn {
 // report: sinkhorn_kernel<T,T*,false> threads=256 shared=2048*T bytes=4*Q*K*T flops=10*J*Q*K*K
 //   exps=2*J*Q*K*K
 template <class T, class Vector, bool stored>
-__global__ void __launch_bounds__(kPairThreads, 2)
+__global__ void __launch_bounds__(kPairThreads, sizeof(T) == 4 ? 2 : 1)
     sinkhorn_kernel(const CouplingProblem<T> problem, T* scratch) {
   const int q = blockIdx.x, k = problem.k, thread = threadIdx.x;
   const T* source_samples = problem.source + int64_t{q} * k;

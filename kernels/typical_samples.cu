@@ -24,6 +24,10 @@ namespace {
 template <class T>
 constexpr double kLargestBandwidth = sizeof(T) == 4 ? 1e20 : 1e40;
 
+// As many as the registers allow without spilling.
+template <class T, class Vector>
+constexpr int kBlocksPerProcessor = sizeof(T) == 4 && !std::is_pointer_v<Vector> ? 3 : 2;
+
 template <class T>
 struct ForwardSize {
   int sorted, n, k;
@@ -100,7 +104,7 @@ __device__ void restore_order(Vector m, int k) {
 // report: typical_samples_kernel<T,T*> threads=256 shared=2048*T bytes=S*D*(N+3*K)*T
 //   flops=13*I*S*D*N*K exps=2*I*S*D*N*K
 template <class T, class Vector>
-__global__ void __launch_bounds__(kPairThreads)
+__global__ void __launch_bounds__(kPairThreads, kBlocksPerProcessor<T, Vector>)
     typical_samples_kernel(const TypicalProblem<T> problem) {
   const int q = blockIdx.x, s = blockIdx.y, pair = s % problem.pairs;
   const TypicalSet<T> set = problem.set[s];

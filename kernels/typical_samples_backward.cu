@@ -16,7 +16,7 @@ namespace {
 // report: typical_samples_backward_kernel<T,false> threads=256 shared=2304*T bytes=S*D*(3*N+3*K)*T
 //   flops=8*S*D*N*K exps=S*D*N*K
 template <class T, bool staged>
-__global__ void __launch_bounds__(kPairThreads)
+__global__ void __launch_bounds__(kPairThreads, sizeof(T) == 4 ? 3 : 2)
     typical_samples_backward_kernel(const TypicalProblem<T> problem, const T* samples_gradient,
                                     T scale) {
   const int q = blockIdx.x, s = blockIdx.y, first = blockIdx.z * kRowsPerPass;

@@ -28,10 +28,9 @@ namespace cfaa {
 // Of P pairs. Views into the arena, valid until its scope ends.
 template <class T>
 struct GraphWasserstein {
-  VectorView<T> distance;  // (P)         d_W
-  View<double, 3>
-      b_gradient;        // (2P, D, D)  of d_W; sets 0 .. P-1 are the sources, then the targets
-  View<T, 3> laplacian;  // (2P, D, D)
+  VectorView<T> distance;      // (P)         d_W
+  View<double, 3> b_gradient;  // (2P, D, D)  of d_W; the pairs' sources first, then their targets
+  View<T, 3> laplacian;        // (2P, D, D)
 };
 
 // `b` is (2P, D, D) with zero diagonals, D >= 2. Takes the result's memory from context.scratch().

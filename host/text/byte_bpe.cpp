@@ -114,8 +114,8 @@ void ByteBpe::encode_plain(std::string_view text, std::size_t limit, TokenizerSc
   if (text.empty()) return;
   std::string prefixed;
   if (config_.add_prefix_space && text[0] != ' ') {
-    prefixed = " ";
-    prefixed += text;
+    prefixed.push_back(' ');
+    prefixed.append(text);
     text = prefixed;
   }
   const CodePointTable<ByteClass>& classes = byte_classes();

@@ -107,6 +107,12 @@ std::size_t shared_allowed(const Kernel& kernel) {
              : std::max(limits.shared_default, static_cast<std::size_t>(kernel.dynamic_shared));
 }
 
+// Dynamic and static together: 48 KiB, or what the architecture has once the kernel asked for more.
+std::size_t shared_total(const Kernel& kernel) {
+  const Limits& limits = settings().limits;
+  return kernel.dynamic_shared < 0 ? limits.shared_default : limits.shared_optin;
+}
+
 cudaError_t check_limits(const Kernel& kernel, const cudaLaunchConfig_t& config) {
   const Limits& limits = settings().limits;
   const dim3 block = config.blockDim, grid = config.gridDim;
@@ -155,13 +161,8 @@ cudaError_t enqueue_kernel(const cudaLaunchConfig_t& config, const void* functio
     operation.pointers.push_back(
         {pointer.address, 0, std::move(pointer.what), true, pointer.certain});
   }
-  KernelCall call{kernel.name,
-                  config.gridDim,
-                  config.blockDim,
-                  config.dynamicSmemBytes,
-                  kernel.dynamic_shared < 0 ? settings().limits.shared_default
-                                            : settings().limits.shared_optin,
-                  std::move(body)};
+  KernelCall call{kernel.name,          config.gridDim, config.blockDim, config.dynamicSmemBytes,
+                  shared_total(kernel), std::move(body)};
   operation.run = [call = std::move(call)] {
     const std::uint64_t number = ++settings().counters.kernels_run;
     run_kernel(call, settings().seed * 0x9E3779B97F4A7C15u + number);

@@ -1,0 +1,121 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <numeric>
+
+#include "bench/cases.h"
+#include "bench/inputs.h"
+#include "host/core/tensor.h"
+#include "host/eval/scorer.h"
+#include "host/ops/top_k.h"
+
+namespace cfaa::bench {
+namespace {
+
+constexpr int64_t kListLength = 20;
+constexpr int64_t kMaskedItems = 10;  // of a user
+
+struct RankingData {
+  RankingData(int64_t users, int64_t items, int64_t d)
+      : u(normal<float>(users * d, 80, 0, 1)),
+        v(normal<float>(items * d, 81, 0, 1)),
+        scorer({u.data(), {users, d}}, {v.data(), {items, d}}),
+        all(static_cast<std::size_t>(users)) {
+    std::iota(all.begin(), all.end(), 0);
+    std::vector<std::pair<int32_t, int32_t>> pairs;
+    for (int64_t i = 0; i < users * kMaskedItems; ++i) {
+      pairs.emplace_back(i / kMaskedItems, (i * 7919) % items);
+    }
+    masked = make_user_items(users, std::move(pairs));
+  }
+
+  std::vector<float> u, v;
+  DotScorer<float> scorer;
+  std::vector<int32_t> all;
+  UserItems masked;
+};
+
+// The list of one user by sorting every exact score.
+std::vector<int32_t> sorted_list(const RankingData& data, int32_t user) {
+  std::vector<int32_t> items(static_cast<std::size_t>(data.scorer.items()));
+  std::iota(items.begin(), items.end(), 0);
+  std::vector<double> score(items.size());
+  data.scorer.score(user, items, score.data());
+  std::erase_if(items, [&](int32_t item) { return data.masked.contains(user, item); });
+  std::sort(items.begin(), items.end(), [&](int32_t a, int32_t b) {
+    return ranks_before(score[static_cast<std::size_t>(a)], a, score[static_cast<std::size_t>(b)],
+                        b);
+  });
+  items.resize(static_cast<std::size_t>(kListLength), -1);
+  return items;
+}
+
+Case ranking_case(Context& context, const std::shared_ptr<RankingData>& data) {
+  Case c;
+  c.name = "ranking";
+  c.detail = fmt::format("{} users x {} items, exact top {}", data->scorer.users(),
+                         data->scorer.items(), kListLength);
+  c.run = [data, &context] {
+    data->scorer.rank(context, data->all, data->masked, {.k = kListLength});
+  };
+  c.validate = [data, &context]() -> std::string {
+    const Lists lists = data->scorer.rank(context, data->all, data->masked, {.k = kListLength});
+    for (const std::size_t user : {std::size_t{0}, lists.user.size() - 1}) {
+      const auto list = lists.of(user);
+      const auto expected = sorted_list(*data, lists.user[user]);
+      if (!std::equal(list.begin(), list.end(), expected.begin(), expected.end())) {
+        return fmt::format("the list of user {} differs from sorting", lists.user[user]);
+      }
+    }
+    return "";
+  };
+  return c;
+}
+
+// The products alone, a block of items at a time over all users.
+Case products_case(Context& context, const std::shared_ptr<RankingData>& data, int64_t d) {
+  struct Matrices {
+    Tensor<float, 2> u, v, scores;
+  };
+  const int64_t users = data->scorer.users(), items = data->scorer.items();
+  const int64_t block = std::min<int64_t>(items, 4096);
+  const auto matrices = std::make_shared<Matrices>(Matrices{{context, {users, d}, data->u.data()},
+                                                            {context, {items, d}, data->v.data()},
+                                                            {context, {users, block}}});
+  Case c;
+  c.name = "ranking_products";
+  c.detail = fmt::format("the bare GEMM of {} x {} x {}", users, items, d);
+  c.run = [matrices, &context, users, items, block, d] {
+    for (int64_t first = 0; first < items; first += block) {
+      const int64_t count = std::min(block, items - first);
+      dot_scores(context, matrices->u.view(), {matrices->v.view().data + first * d, {count, d}},
+                 {matrices->scores.view().data, {users, count}});
+    }
+  };
+  c.validate = [matrices, data, run = c.run, items, block]() -> std::string {
+    run();
+    const int64_t first = (items - 1) / block * block;
+    std::vector<int32_t> last(static_cast<std::size_t>(items - first));
+    std::iota(last.begin(), last.end(), static_cast<int32_t>(first));
+    std::vector<double> expected(last.size());
+    data->scorer.score(0, last, expected.data());
+    const auto scores = matrices->scores.to_host();
+    const std::vector<double> found(scores.begin(),
+                                    scores.begin() + static_cast<std::ptrdiff_t>(last.size()));
+    const double error = relative_error(found, expected);
+    return error <= 1e-5 ? "" : fmt::format("off by {:.1e} from double", error);
+  };
+  return c;
+}
+
+}  // namespace
+
+std::vector<Case> ranking_cases(Context& context, const Sizes& sizes) {
+  const int64_t users = 16 * sizes.n, items = 195 * sizes.n;
+  const auto data = std::make_shared<RankingData>(users, items, sizes.d);
+  std::vector<Case> cases = {ranking_case(context, data), products_case(context, data, sizes.d)};
+  for (Case& c : cases) c.work.flops = 2.0 * static_cast<double>(users * items * sizes.d);
+  return cases;
+}
+
+}  // namespace cfaa::bench

@@ -1,0 +1,43 @@
+#pragma once
+
+// A file's bytes in order, decompressed on the way: plain, gzip (ISA-L; several members, zero
+// padding after the last) or zstd (several frames), told apart by the first bytes and not by the
+// name. Pipes and FIFOs work: nothing is read twice. Every failure is an Error that names the file
+// and, in a damaged or truncated one, the byte.
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+namespace cfaa {
+
+enum class Compression { none, gzip, zstd };
+
+// What was read of a file, for the record in prepare.json.
+struct FileIdentity {
+  std::string name;   // as given
+  uint64_t size = 0;  // bytes on disk
+  std::string xxh3_128;
+  Compression compression = Compression::none;
+};
+
+class InputStream {
+ public:
+  explicit InputStream(const std::string& path);
+  ~InputStream();
+  InputStream(InputStream&&) noexcept;
+
+  // Fills `out` and returns how many bytes came; fewer than `capacity` only at the end.
+  std::size_t read(char* out, std::size_t capacity);
+
+  Compression compression() const;
+  // Complete once read() has come to the end.
+  FileIdentity identity() const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace cfaa

@@ -1,0 +1,87 @@
+#include "host/data/output_file.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+#include <xxhash.h>
+
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include "host/core/error.h"
+
+namespace cfaa {
+
+struct OutputFile::Hash {
+  XXH3_state_t* state = XXH3_createState();
+  Hash() { XXH3_64bits_reset(state); }
+  ~Hash() { XXH3_freeState(state); }
+};
+
+OutputFile::OutputFile(const std::filesystem::path& path) : path_(path), buffer_(1 << 20) {
+  fd_ = ::open(path.c_str(), O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0644);
+  if (fd_ < 0) fail("cannot be made");
+}
+
+OutputFile::~OutputFile() {
+  if (fd_ >= 0) ::close(fd_);
+}
+
+void OutputFile::fail(const char* what) const {
+  throw Error(fmt::format("{}: {}: {}", path_.string(), what, std::strerror(errno)));
+}
+
+void OutputFile::put(const char* bytes, std::size_t count) {
+  if (hash_) XXH3_64bits_update(hash_->state, bytes, count);
+  while (count > 0) {
+    const ssize_t done = ::write(fd_, bytes, count);
+    if (done < 0 && errno == EINTR) continue;
+    if (done < 0) fail("cannot be written");
+    bytes += done;
+    count -= static_cast<std::size_t>(done);
+    written_ += static_cast<uint64_t>(done);
+  }
+}
+
+void OutputFile::flush() {
+  const std::size_t count = std::exchange(used_, 0);
+  put(buffer_.data(), count);
+}
+
+void OutputFile::write(std::string_view bytes) {
+  if (bytes.size() > buffer_.size() - used_) {
+    flush();
+    if (bytes.size() >= buffer_.size()) {
+      put(bytes.data(), bytes.size());
+      return;
+    }
+  }
+  std::memcpy(buffer_.data() + used_, bytes.data(), bytes.size());
+  used_ += bytes.size();
+}
+
+void OutputFile::start_hash() {
+  flush();
+  hash_ = std::make_unique<Hash>();
+}
+
+uint64_t OutputFile::hash() {
+  CFAA_ASSERT(hash_);
+  flush();
+  return XXH3_64bits_digest(hash_->state);
+}
+
+void OutputFile::overwrite(uint64_t offset, std::string_view bytes) {
+  flush();
+  const ssize_t done = ::pwrite(fd_, bytes.data(), bytes.size(), static_cast<off_t>(offset));
+  if (done != static_cast<ssize_t>(bytes.size())) fail("cannot be written");
+}
+
+void OutputFile::close() {
+  flush();
+  if (::fsync(fd_) != 0) fail("cannot be flushed to disk");
+  if (::close(std::exchange(fd_, -1)) != 0) fail("cannot be closed");
+}
+
+}  // namespace cfaa

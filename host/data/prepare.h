@@ -1,0 +1,44 @@
+#pragma once
+
+// `prepare`: raw review files of two domains -> a prepared directory. docs/data_format.md says what
+// is in it.
+
+#include <filesystem>
+#include <functional>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <vector>
+
+#include "host/core/parallel.h"
+#include "host/data/prepare_options.h"
+#include "host/data/read_reviews.h"
+#include "host/data/steps.h"
+
+namespace cfaa {
+
+struct PrepareRequest {
+  std::vector<std::string> source, target;  // review files
+  std::filesystem::path out;
+  bool force = false;
+  PrepareOptions options;
+};
+
+// What a step did to a domain.
+struct StepReport {
+  std::string step, domain;
+  Counts before, after;
+};
+
+// What the caller shows while it happens; either may be empty.
+struct PrepareEvents {
+  std::function<void(const std::string& domain, uint64_t bytes)> reading;
+  std::function<void(const std::string& domain, const ReadReport&)> read;
+  std::function<void(const StepReport&)> step;
+};
+
+// Returns what was written to prepare.json. Throws Error and leaves `out` as it was where an input,
+// an option or the disk does not allow it.
+nlohmann::json prepare(const PrepareRequest& request, ThreadPool& pool,
+                       const PrepareEvents& events);
+
+}  // namespace cfaa

@@ -1,0 +1,301 @@
+#include "host/data/read_reviews.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cmath>
+#include <mutex>
+#include <utility>
+
+#include "host/core/error.h"
+#include "host/data/id_table.h"
+#include "host/data/record_chunks.h"
+#include "host/data/review_format.h"
+
+namespace cfaa {
+namespace {
+
+constexpr std::size_t kChunkBytes = std::size_t{2} << 20;
+constexpr std::size_t kLongestId = 1024;
+constexpr double kMillisecondsFrom = 1e11;  // 1973 in ms, the year 5138 in s
+
+// What one thread gathers over all files.
+struct Gathered {
+  IdTable users, items;
+  ByteArena texts;
+  std::vector<std::vector<Interaction>> blocks;  // user and item: numbers of this thread's tables
+  int64_t without_text = 0, without_time = 0;
+
+  void add(const Interaction& row) {
+    constexpr std::size_t kBlockRows = 1 << 16;
+    if (blocks.empty() || blocks.back().size() == kBlockRows) {
+      blocks.emplace_back();
+      blocks.back().reserve(kBlockRows);
+    }
+    blocks.back().push_back(row);
+  }
+};
+
+struct ChunkBadLine {
+  int64_t chunk, line;
+  std::string reason;
+};
+
+struct ValueRules {
+  RatingScale scale;
+  TimeUnit unit;
+  double latest;  // milliseconds
+};
+
+// Checks a review's values and keeps it. One per thread.
+class Keeper : public ReviewSink {
+ public:
+  Keeper(Gathered& gathered, const ValueRules& rules) : gathered_(gathered), rules_(rules) {}
+
+  int64_t chunk = 0;
+  int64_t kept = 0;
+  std::vector<ChunkBadLine> bad;
+
+  void accept(const RawReview& review, int64_t line) override {
+    Interaction row;
+    if (std::string reason = check(review, row); !reason.empty()) {
+      reject(line, std::move(reason));
+      return;
+    }
+    row.user = gathered_.users.intern(review.user);
+    row.item = gathered_.items.intern(review.item);
+    const std::string_view text = gathered_.texts.store(review.text);
+    row.text = text.data();
+    row.text_bytes = static_cast<uint32_t>(text.size());
+    gathered_.without_text += text.empty();
+    gathered_.without_time += row.time == 0;
+    gathered_.add(row);
+    ++kept;
+  }
+
+  void reject(int64_t line, std::string reason) override {
+    bad.push_back({chunk, line, std::move(reason)});
+  }
+
+ private:
+  static std::string check_id(std::string_view id, const char* what) {
+    if (id.empty()) return fmt::format("the {} id is empty or absent", what);
+    if (id.size() > kLongestId) {
+      return fmt::format("the {} id is longer than {} bytes", what, kLongestId);
+    }
+    for (const char c : id) {
+      if (static_cast<unsigned char>(c) < 0x20 || c == 0x7F || c == '"') {
+        return fmt::format(
+            "the {} id holds a control character or a quote, which no .inter file "
+            "can carry",
+            what);
+      }
+    }
+    return "";
+  }
+
+  std::string check(const RawReview& review, Interaction& row) const {
+    if (std::string reason = check_id(review.user, "user"); !reason.empty()) return reason;
+    if (std::string reason = check_id(review.item, "item"); !reason.empty()) return reason;
+    if (std::isnan(review.rating)) return "the rating is absent";
+    if (!(review.rating >= rules_.scale.low && review.rating <= rules_.scale.high)) {
+      return fmt::format("the rating {} lies outside {} to {} (--rating-scale)", review.rating,
+                         rules_.scale.low, rules_.scale.high);
+    }
+    row.rating = static_cast<float>(review.rating);
+    if (!std::isnan(review.time)) {
+      if (!(review.time >= 0)) return fmt::format("the time {} is negative", review.time);
+      const bool in_ms = rules_.unit == TimeUnit::milliseconds ||
+                         (rules_.unit == TimeUnit::automatic && review.time >= kMillisecondsFrom);
+      const double time = in_ms ? review.time : review.time * 1000;
+      if (!(time <= rules_.latest)) {
+        return fmt::format("the time {} lies in the future (--time-unit s|ms?)", review.time);
+      }
+      row.time = std::llround(time);
+    }
+    if (review.text.size() > UINT32_MAX) return "the review text is longer than 4 GiB";
+    return "";
+  }
+
+  Gathered& gathered_;
+  ValueRules rules_;
+};
+
+struct FileResult {
+  FileReport report;
+  std::vector<BadLine> bad;  // in file order
+};
+
+FileResult read_file(const std::string& path, const PrepareOptions& options,
+                     const ValueRules& rules, int64_t tolerated, ThreadPool& pool,
+                     std::vector<Gathered>& gathered, uint64_t& bytes_so_far,
+                     const std::function<void(uint64_t)>& progress) {
+  InputStream stream(path);
+  RecordChunks chunks(stream, kChunkBytes);
+  const ReviewFormat format =
+      detect_format(chunks.head(), parse_columns(options.columns), options.quotes, path);
+  chunks.set_rule(format.rule);
+  chunks.skip(format.header_bytes);
+
+  std::mutex mutex;
+  std::vector<int64_t> lines_of;  // per chunk
+  std::vector<ChunkBadLine> bad;
+  int64_t kept = 0;
+  uint64_t bytes = 0;
+  bool stop = false;
+  pool.parallel_for(pool.threads(), 1, [&](int64_t, int64_t, int worker) {
+    Keeper keeper(gathered[static_cast<std::size_t>(worker)], rules);
+    ReviewParser parser(format, options.invalid_utf8);
+    Chunk chunk;
+    for (;;) {
+      {
+        const std::lock_guard<std::mutex> lock(mutex);
+        kept += std::exchange(keeper.kept, 0);
+        for (ChunkBadLine& line : keeper.bad) bad.push_back(std::move(line));
+        keeper.bad.clear();
+        // Chunks are handed out in order: all those before a bad one are, or were, in work, so the
+        // first bad lines of the file are known whichever thread meets its own first.
+        if (static_cast<int64_t>(bad.size()) > tolerated) stop = true;
+        if (stop) return;
+        try {
+          if (!chunks.next(chunk)) stop = true;
+        } catch (...) {
+          stop = true;
+          throw;
+        }
+        if (stop) return;
+        lines_of.push_back(0);
+        bytes += chunk.size;
+        if (progress) progress(bytes_so_far + bytes);
+      }
+      keeper.chunk = chunk.index;
+      parser.parse(chunk, keeper);
+      const std::string_view text = chunk.text();
+      const int64_t lines = std::count(text.begin(), text.end(), '\n') + !text.ends_with('\n');
+      const std::lock_guard<std::mutex> lock(mutex);
+      lines_of[static_cast<std::size_t>(chunk.index)] = lines;
+    }
+  });
+
+  bytes_so_far += bytes;
+  std::vector<int64_t> first_line(lines_of.size() + 1, format.header_lines);
+  for (std::size_t i = 0; i < lines_of.size(); ++i) first_line[i + 1] = first_line[i] + lines_of[i];
+  std::sort(bad.begin(), bad.end(), [](const ChunkBadLine& a, const ChunkBadLine& b) {
+    return std::pair(a.chunk, a.line) < std::pair(b.chunk, b.line);
+  });
+  FileResult result;
+  for (ChunkBadLine& line : bad) {
+    result.bad.push_back({path, first_line[static_cast<std::size_t>(line.chunk)] + line.line + 1,
+                          std::move(line.reason)});
+  }
+  result.report = {stream.identity(), format.name, format.said, first_line.back(), kept, bytes};
+  return result;
+}
+
+// Sorts the union of all threads' ids by bytes, and gives each thread the rank of its ids.
+std::vector<std::string_view> rank_ids(const std::vector<Gathered>& gathered,
+                                       IdTable Gathered::*table,
+                                       std::vector<std::vector<uint32_t>>& rank_of) {
+  IdTable all;
+  std::vector<std::vector<uint32_t>> number_of(gathered.size());
+  for (std::size_t t = 0; t < gathered.size(); ++t) {
+    for (const std::string_view id : (gathered[t].*table).ids()) {
+      number_of[t].push_back(all.intern(id));
+    }
+  }
+  std::vector<uint32_t> order(all.ids().size());
+  for (uint32_t i = 0; i < order.size(); ++i) order[i] = i;
+  std::sort(order.begin(), order.end(),
+            [&](uint32_t a, uint32_t b) { return all.ids()[a] < all.ids()[b]; });
+  std::vector<uint32_t> rank(order.size());
+  for (uint32_t r = 0; r < order.size(); ++r) rank[order[r]] = r;
+  std::vector<std::string_view> sorted(order.size());
+  rank_of.assign(gathered.size(), {});
+  for (std::size_t t = 0; t < gathered.size(); ++t) {
+    for (std::size_t i = 0; i < number_of[t].size(); ++i) {
+      const uint32_t r = rank[number_of[t][i]];
+      rank_of[t].push_back(r);
+      sorted[r] = (gathered[t].*table).ids()[i];  // `all` goes, the threads' tables stay
+    }
+  }
+  return sorted;
+}
+
+}  // namespace
+
+Interactions read_reviews(const std::vector<std::string>& paths, const PrepareOptions& options,
+                          int64_t tolerated, ThreadPool& pool, ReadReport& report,
+                          const std::function<void(uint64_t bytes)>& progress) {
+  const std::chrono::duration<double, std::milli> now =
+      std::chrono::system_clock::now().time_since_epoch();
+  constexpr double kDay = 86400e3;  // clocks and time zones differ
+  const ValueRules rules{parse_rating_scale(options.rating_scale), options.time_unit,
+                         now.count() + kDay};
+  auto gathered = std::make_shared<std::vector<Gathered>>(pool.threads());
+  uint64_t bytes = 0;
+  for (const std::string& path : paths) {
+    const int64_t left = tolerated - static_cast<int64_t>(report.bad.size());
+    FileResult file = read_file(path, options, rules, left, pool, *gathered, bytes, progress);
+    if (static_cast<int64_t>(file.bad.size()) > left) {
+      const BadLine& line = file.bad[static_cast<std::size_t>(left)];
+      throw Error(fmt::format(
+          "{}:{}: {}{}", line.file, line.line, line.reason,
+          tolerated > 0 ? fmt::format(" ({} bad lines before it were left out)", tolerated)
+                        : "; mend it, or leave bad lines out with --skip-bad N"));
+    }
+    report.files.push_back(std::move(file.report));
+    report.bad.insert(report.bad.end(), file.bad.begin(), file.bad.end());
+  }
+
+  Interactions result;
+  std::vector<std::vector<uint32_t>> user_rank, item_rank;
+  result.users = rank_ids(*gathered, &Gathered::users, user_rank);
+  result.items = rank_ids(*gathered, &Gathered::items, item_rank);
+  std::size_t rows = 0;
+  for (const Gathered& part : *gathered) {
+    for (const auto& block : part.blocks) rows += block.size();
+    report.without_text += part.without_text;
+    report.without_time += part.without_time;
+  }
+  if (rows == 0) throw Error(fmt::format("{}: holds no reviews", paths.front()));
+  if (rows > INT32_MAX) throw Error(fmt::format("{}: more than 2^31 reviews", paths.front()));
+  // Grouped by user, in any order within: one counting pass.
+  std::vector<uint32_t> next(result.users.size() + 1, 0);
+  for (std::size_t t = 0; t < gathered->size(); ++t) {
+    for (auto& block : (*gathered)[t].blocks) {
+      for (Interaction& row : block) {
+        row.user = user_rank[t][row.user];
+        row.item = item_rank[t][row.item];
+        ++next[row.user + 1];
+      }
+    }
+  }
+  for (std::size_t u = 1; u < next.size(); ++u) next[u] += next[u - 1];
+  const std::vector<uint32_t> first = next;
+  result.rows.resize(rows);
+  for (Gathered& part : *gathered) {
+    for (auto& block : part.blocks) {
+      for (const Interaction& row : block) result.rows[next[row.user]++] = row;
+      block = {};
+    }
+  }
+  // Within a user by item; equal pairs by content, so that no order of files or threads shows.
+  pool.parallel_for(
+      static_cast<int64_t>(result.users.size()), 1024, [&](int64_t begin, int64_t end, int) {
+        for (int64_t u = begin; u < end; ++u) {
+          std::sort(result.rows.begin() + first[u], result.rows.begin() + first[u + 1],
+                    [](const Interaction& a, const Interaction& b) {
+                      if (a.item != b.item) return a.item < b.item;
+                      if (a.time != b.time) return a.time < b.time;
+                      if (a.rating != b.rating) return a.rating < b.rating;
+                      return a.review() < b.review();
+                    });
+        }
+      });
+  result.memory.push_back(std::move(gathered));
+  return result;
+}
+
+}  // namespace cfaa

@@ -1,0 +1,46 @@
+#pragma once
+
+// Reads a domain's review files on all threads: each takes the next chunk of whole records, parses
+// it, interns the ids and keeps the text. The result does not depend on the number of threads, nor
+// on the order of the files.
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "host/core/parallel.h"
+#include "host/data/input_stream.h"
+#include "host/data/interactions.h"
+#include "host/data/prepare_options.h"
+
+namespace cfaa {
+
+// A line that was left out.
+struct BadLine {
+  std::string file;
+  int64_t line = 0;  // from 1
+  std::string reason;
+};
+
+struct FileReport {
+  FileIdentity identity;
+  std::string format, columns;
+  int64_t lines = 0;
+  int64_t interactions = 0;
+  uint64_t bytes = 0;  // decompressed
+};
+
+struct ReadReport {
+  std::vector<FileReport> files;
+  std::vector<BadLine> bad;
+  int64_t without_text = 0, without_time = 0;
+};
+
+// `tolerated`: bad lines that may still be left out, over all files. One more is an Error that
+// names the file, the line and the reason. `progress` (may be empty) is called now and then, from
+// one thread at a time, with the decompressed bytes read so far.
+Interactions read_reviews(const std::vector<std::string>& paths, const PrepareOptions& options,
+                          int64_t tolerated, ThreadPool& pool, ReadReport& report,
+                          const std::function<void(uint64_t bytes)>& progress = {});
+
+}  // namespace cfaa

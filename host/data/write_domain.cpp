@@ -1,0 +1,148 @@
+#include "host/data/write_domain.h"
+
+#include <fmt/format.h>
+
+#include "host/core/error.h"
+#include "host/data/dataset.h"
+#include "host/data/domain_index.h"
+#include "host/data/output_file.h"
+#include "host/data/review_text.h"
+#include "host/data/steps.h"
+
+namespace cfaa {
+namespace fs = std::filesystem;
+namespace {
+
+constexpr uint32_t kAbsent = 0xFFFFFFFF;
+
+// The index of each number that has rows: its rank among them.
+std::vector<uint32_t> compact(const Interactions& domain, uint32_t Interaction::*side,
+                              const std::vector<std::string_view>& ids, IdList& kept) {
+  std::vector<uint32_t> index(ids.size(), kAbsent);
+  for (const Interaction& row : domain.rows) index[row.*side] = 0;
+  uint32_t next = 0;
+  for (std::size_t i = 0; i < ids.size(); ++i) {
+    if (index[i] == kAbsent) continue;
+    index[i] = next++;
+    kept.append(ids[i]);
+  }
+  return index;
+}
+
+void append_time(int64_t milliseconds, fmt::memory_buffer& out) {
+  fmt::format_to(std::back_inserter(out), "{}", milliseconds / 1000);
+  int64_t rest = milliseconds % 1000;
+  if (rest == 0) return;
+  int digits = 3;
+  while (rest % 10 == 0) rest /= 10, --digits;
+  fmt::format_to(std::back_inserter(out), ".{:0{}}", rest, digits);
+}
+
+class DomainWriter {
+ public:
+  DomainWriter(const fs::path& directory, const PreparedDomain& prepared) : prepared_(prepared) {
+    domain_.name = prepared.name;
+    domain_.path = directory / prepared.name;
+    fs::create_directory(domain_.path);
+    const Interactions& all = prepared.interactions;
+    const auto user = compact(all, &Interaction::user, all.users, domain_.users);
+    const auto item = compact(all, &Interaction::item, all.items, domain_.items);
+    SplitRows* parts[3] = {&domain_.train, &domain_.valid, &domain_.test};
+    for (std::size_t r = 0; r < all.rows.size(); ++r) {
+      const Interaction& row = all.rows[r];
+      const auto s = static_cast<std::size_t>(prepared.splits[r]);
+      SplitRows& part = *parts[s];
+      part.user.push_back(static_cast<int32_t>(user[row.user]));
+      part.item.push_back(static_cast<int32_t>(item[row.item]));
+      part.rating.push_back(row.rating);
+      part.label.push_back(is_positive(row.rating, prepared.positive) ? 1.0f : 0.0f);
+      part.time.push_back(static_cast<double>(row.time) / 1000);
+      rows_[s].push_back(&row);
+    }
+  }
+
+  void write_ids(bool users) {
+    const IdList& ids = users ? domain_.users : domain_.items;
+    std::vector<int64_t> training(static_cast<std::size_t>(ids.size()), 0);
+    for (const int32_t i : users ? domain_.train.user : domain_.train.item) ++training[i];
+    OutputFile file(domain_.path / (users ? "users.tsv" : "items.tsv"));
+    file.start_hash();
+    file.write(users ? "index\tuser_id\ttraining_interactions\n"
+                     : "index\titem_id\ttraining_interactions\n");
+    for (int64_t i = 0; i < ids.size(); ++i) {
+      file.write(fmt::format("{}\t{}\t{}\n", i, ids[i], training[i]));
+    }
+    finish(file, users ? 0 : 1);
+  }
+
+  void write_rows(Split split) {
+    const SplitRows& part = domain_.rows(split);
+    const auto& rows = rows_[static_cast<std::size_t>(split)];
+    OutputFile file(inter_path(domain_.path, domain_.name, split));
+    file.start_hash();
+    file.write("user_id:token\titem_id:token\trating:float\tlabel:float\ttimestamp:float\n");
+    fmt::memory_buffer line;
+    for (int64_t i = 0; i < part.size(); ++i) {
+      line.clear();
+      line.append(domain_.users[part.user[i]]);
+      line.push_back('\t');
+      line.append(domain_.items[part.item[i]]);
+      fmt::format_to(std::back_inserter(line), "\t{}\t{}\t", part.rating[i],
+                     part.label[i] > 0 ? '1' : '0');
+      append_time(rows[i]->time, line);
+      line.push_back('\n');
+      file.write({line.data(), line.size()});
+    }
+    finish(file, 2 + static_cast<int>(split));
+  }
+
+  void write_text(Split split) {
+    std::vector<std::string_view> texts;
+    for (const Interaction* row : rows_[static_cast<std::size_t>(split)]) {
+      texts.push_back(row->review());
+    }
+    write_review_text(domain_.text_path(split), texts);
+  }
+
+  void write_index() { DomainIndex::write(domain_.path / DomainIndex::kName, domain_, identity_); }
+
+ private:
+  void finish(OutputFile& file, int i) {
+    identity_.hash[i] = file.hash();
+    identity_.size[i] = file.size();
+    file.close();
+  }
+
+  const PreparedDomain& prepared_;
+  Domain domain_;
+  std::vector<const Interaction*> rows_[3];  // of each split
+  TextIdentity identity_;
+};
+
+}  // namespace
+
+void write_domains(const fs::path& directory, const std::vector<const PreparedDomain*>& domains,
+                   bool heldout_text, ThreadPool& pool) {
+  std::vector<std::unique_ptr<DomainWriter>> writers(domains.size());
+  pool.parallel_for(static_cast<int64_t>(domains.size()), 1, [&](int64_t d, int64_t, int) {
+    writers[d] = std::make_unique<DomainWriter>(directory, *domains[d]);
+  });
+  // Largest files first; the index needs the hashes of the others.
+  std::vector<std::function<void()>> tasks;
+  for (auto& writer : writers) tasks.push_back([&] { writer->write_text(Split::train); });
+  for (auto& writer : writers) tasks.push_back([&] { writer->write_rows(Split::train); });
+  for (auto& writer : writers) {
+    for (const Split split : {Split::valid, Split::test}) {
+      tasks.push_back([&writer, split] { writer->write_rows(split); });
+      if (heldout_text) tasks.push_back([&writer, split] { writer->write_text(split); });
+    }
+    tasks.push_back([&writer] { writer->write_ids(true); });
+    tasks.push_back([&writer] { writer->write_ids(false); });
+  }
+  pool.parallel_for(static_cast<int64_t>(tasks.size()), 1,
+                    [&](int64_t i, int64_t, int) { tasks[i](); });
+  pool.parallel_for(static_cast<int64_t>(writers.size()), 1,
+                    [&](int64_t i, int64_t, int) { writers[i]->write_index(); });
+}
+
+}  // namespace cfaa

@@ -1,0 +1,27 @@
+#pragma once
+
+// Writes a prepared domain into its folder: users.tsv, items.tsv, NAME.{train,valid,test}.inter,
+// NAME.train.text, with `heldout_text` also NAME.{valid,test}.text, and the derived index.bin.
+
+#include <filesystem>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "host/core/parallel.h"
+#include "host/data/interactions.h"
+
+namespace cfaa {
+
+struct PreparedDomain {
+  std::string name;
+  Interactions interactions;
+  std::vector<Split> splits;  // of each row
+  double positive = 4;        // the lowest rating with label 1
+};
+
+void write_domains(const std::filesystem::path& directory,
+                   const std::vector<const PreparedDomain*>& domains, bool heldout_text,
+                   ThreadPool& pool);
+
+}  // namespace cfaa

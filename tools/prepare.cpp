@@ -1,0 +1,127 @@
+// cfaa_gpu prepare --source FILE... --target FILE... --out data/: raw reviews of two domains to
+// splits that nothing leaks from.
+
+#include "host/data/prepare.h"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "host/core/error.h"
+#include "host/core/log.h"
+#include "host/core/progress.h"
+#include "tools/command.h"
+
+namespace cfaa::tools {
+namespace {
+
+using nlohmann::json;
+
+struct Arguments {
+  PrepareRequest request;
+  std::string out, config;
+  int threads = 0;
+  bool json = false;
+};
+
+// The counts of each step as a table that grows while the steps run.
+class StepTable {
+ public:
+  void add(const StepReport& step) {
+    if (std::exchange(fresh_, false)) {
+      fmt::print("\n{:<12}{:<9}{:>24}{:>20}{:>20}\n", "step", "domain", "interactions", "users",
+                 "items");
+    }
+    fmt::print("{:<12}{:<9}{:>24}{:>20}{:>20}\n", step.step, step.domain,
+               change(step.before.interactions, step.after.interactions),
+               change(step.before.users, step.after.users),
+               change(step.before.items, step.after.items));
+  }
+
+ private:
+  static std::string change(int64_t before, int64_t after) {
+    return before == after ? fmt::format("{}", after) : fmt::format("{} -> {}", before, after);
+  }
+  bool fresh_ = true;
+};
+
+void print_read(const std::string& domain, const ReadReport& report) {
+  for (const FileReport& file : report.files) {
+    fmt::print("{}: {} ({}; {}): {} reviews\n", domain, file.identity.name, file.format,
+               file.columns, file.interactions);
+  }
+  if (report.without_text > 0) fmt::print("{}: {} without text\n", domain, report.without_text);
+  if (report.without_time > 0) fmt::print("{}: {} without time\n", domain, report.without_time);
+}
+
+void print_result(const json& report, const std::string& out) {
+  fmt::print("\n{:<9}{:>10}{:>10}{:>14}{:>12}{:>12}{:>12}\n", "domain", "users", "items",
+             "interactions", "train", "valid", "test");
+  for (const char* name : {"source", "target"}) {
+    const json& d = report["result"][name];
+    fmt::print("{:<9}{:>10}{:>10}{:>14}{:>12}{:>12}{:>12}\n", name, d["users"].get<int64_t>(),
+               d["items"].get<int64_t>(), d["interactions"].get<int64_t>(),
+               d["train"].get<int64_t>(), d["valid"].get<int64_t>(), d["test"].get<int64_t>());
+  }
+  fmt::print("\nwritten to {}; `cfaa_gpu stats {}` tells more\n", out, out);
+}
+
+void run(Arguments& arguments, const std::function<void()>& apply_flags) {
+  OptionSet set = prepare_option_set(arguments.request.options);
+  const json config = read_config(arguments.config);
+  if (config.contains("prepare")) set.read(config["prepare"], arguments.config);
+  apply_flags();
+  arguments.request.out = arguments.out;
+  ThreadPool pool(arguments.threads);
+
+  StepTable table;
+  std::unique_ptr<Progress> progress;
+  uint64_t shown = 0;
+  PrepareEvents events;
+  events.reading = [&](const std::string& domain, uint64_t bytes) {
+    if (!progress) progress = std::make_unique<Progress>("reading " + domain, 0, "MB", 1e-6);
+    progress->advance(static_cast<int64_t>(bytes - std::exchange(shown, bytes)));
+  };
+  events.read = [&](const std::string& domain, const ReadReport& report) {
+    progress.reset();
+    shown = 0;
+    for (const BadLine& line : report.bad) {
+      log_warning(fmt::format("{}:{}: {}; left out", line.file, line.line, line.reason));
+    }
+    if (!arguments.json) print_read(domain, report);
+  };
+  if (!arguments.json) events.step = [&](const StepReport& step) { table.add(step); };
+  const json report = prepare(arguments.request, pool, events);
+  if (arguments.json) {
+    print_json(report);
+  } else {
+    print_result(report, arguments.out);
+  }
+}
+
+}  // namespace
+
+void add_prepare(CLI::App& app) {
+  CLI::App* command =
+      app.add_subcommand("prepare", "raw reviews of two domains to training, validation and test");
+  auto arguments = std::make_shared<Arguments>();
+  command
+      ->add_option("--source", arguments->request.source,
+                   "review files of the source: JSON lines, Python literals, CSV, TSV, .inter; "
+                   "plain, gzip or zstd")
+      ->required();
+  command->add_option("--target", arguments->request.target, "review files of the target")
+      ->required();
+  command->add_option("--out", arguments->out, "the directory to write")->required();
+  command->add_flag("--force", arguments->request.force, "replace a prepared directory");
+  command->add_option("--config", arguments->config, "configuration with a 'prepare' section");
+  command->add_option("--threads", arguments->threads, "threads; 0: as many as cores")
+      ->capture_default_str()
+      ->check(CLI::Range(0, 4096));
+  command->add_flag("--json", arguments->json, "machine output on stdout: prepare.json");
+  const auto apply_flags =
+      add_option_flags(*command, prepare_option_set(arguments->request.options));
+  command->callback([arguments, apply_flags] { run(*arguments, apply_flags); });
+}
+
+}  // namespace cfaa::tools
