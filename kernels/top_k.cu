@@ -262,6 +262,7 @@ __device__ bool contains(const int32_t* items, int64_t begin, int64_t end, int32
   return false;
 }
 
+// report: top_k_update_kernel threads=128 shared=16*1024 bytes=4*U*W flops=U*W
 template <class T>
 __global__ void __launch_bounds__(kThreads)
     top_k_update_kernel(const float* scores, int64_t columns, int first_item, float largest_norm,
@@ -294,6 +295,7 @@ __global__ void __launch_bounds__(kThreads)
   selection.store();
 }
 
+// report: top_k_finish_kernel threads=128 shared=16*1024 bytes=8*1024*U
 template <class T>
 __global__ void __launch_bounds__(kThreads)
     top_k_finish_kernel(const Dots<T> dots, const State state, int32_t* item, double* score) {
@@ -301,6 +303,7 @@ __global__ void __launch_bounds__(kThreads)
   selection.finish(item, score);
 }
 
+// report: top_k_clear_kernel threads=128 bytes=16*U
 __global__ void __launch_bounds__(kThreads) top_k_clear_kernel(const State state, int64_t rows) {
   const int64_t row = int64_t{blockIdx.x} * kThreads + threadIdx.x;
   if (row >= rows) return;
