@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "cuda/check.h"
+#include "cuda/graph.h"
 #include "host/core/error.h"
 
 namespace cfaa::cuda {
@@ -108,10 +109,12 @@ template <class T>
 void gemm(Device& device, Transpose ta, Transpose tb, double alpha, MatrixView<const T> a,
           MatrixView<const T> b, double beta, MatrixView<T> c, MathMode math) {
   const Extents e = extents<T>(ta, tb, a, b, c);
-  const WithMathMode mode(device.blas(), math);
-  CFAA_CUDA_CHECK(gemm_call(device.blas(), flag(tb), flag(ta), e.n, e.m, e.k, static_cast<T>(alpha),
-                            b.data, leading(b), a.data, leading(a), static_cast<T>(beta), c.data,
-                            leading(c)));
+  const int lda = leading(a), ldb = leading(b), ldc = leading(c);
+  library_call(device, "cuBLAS's gemm", [=, blas = device.blas()] {
+    const WithMathMode mode(blas, math);
+    CFAA_CUDA_CHECK(gemm_call(blas, flag(tb), flag(ta), e.n, e.m, e.k, static_cast<T>(alpha),
+                              b.data, ldb, a.data, lda, static_cast<T>(beta), c.data, ldc));
+  });
 }
 
 template <class T>
@@ -120,11 +123,13 @@ void gemm(Device& device, Transpose ta, Transpose tb, double alpha, View<const T
   const int64_t batch = c.shape[0];
   CFAA_ASSERT(batch >= 1 && a.shape[0] == batch && b.shape[0] == batch);
   const Extents e = extents<T>(ta, tb, a[0], b[0], c[0]);
-  const WithMathMode mode(device.blas(), math);
-  CFAA_CUDA_CHECK(gemm_call(device.blas(), flag(tb), flag(ta), e.n, e.m, e.k, static_cast<T>(alpha),
-                            b.data, leading(b[0]), b.stride[0], a.data, leading(a[0]), a.stride[0],
-                            static_cast<T>(beta), c.data, leading(c[0]), c.stride[0],
-                            to_int(batch)));
+  const int lda = leading(a[0]), ldb = leading(b[0]), ldc = leading(c[0]);
+  library_call(device, "cuBLAS's gemmStridedBatched", [=, blas = device.blas()] {
+    const WithMathMode mode(blas, math);
+    CFAA_CUDA_CHECK(gemm_call(blas, flag(tb), flag(ta), e.n, e.m, e.k, static_cast<T>(alpha),
+                              b.data, ldb, b.stride[0], a.data, lda, a.stride[0],
+                              static_cast<T>(beta), c.data, ldc, c.stride[0], to_int(batch)));
+  });
 }
 
 // Row-major C Y = Y0 read column-major is Y' C' = Y0': C' is upper triangular, on the right.
@@ -132,9 +137,11 @@ template <class T>
 void solve_lower_batched(Device& device, int64_t n, int64_t m, const T* const* lower,
                          int64_t ld_lower, T* const* rhs, int64_t ld_rhs, int64_t batch) {
   CFAA_ASSERT(ld_lower >= n && ld_rhs >= m && batch >= 1);
-  CFAA_CUDA_CHECK(trsm_call(device.blas(), CUBLAS_SIDE_RIGHT, CUBLAS_FILL_MODE_UPPER, CUBLAS_OP_N,
-                            to_int(m), to_int(n), lower, to_int(ld_lower), rhs, to_int(ld_rhs),
-                            to_int(batch)));
+  library_call(device, "cuBLAS's trsmBatched", [=, blas = device.blas()] {
+    CFAA_CUDA_CHECK(trsm_call(blas, CUBLAS_SIDE_RIGHT, CUBLAS_FILL_MODE_UPPER, CUBLAS_OP_N,
+                              to_int(m), to_int(n), lower, to_int(ld_lower), rhs, to_int(ld_rhs),
+                              to_int(batch)));
+  });
 }
 
 #define CFAA_INSTANTIATE(T)                                                                        \

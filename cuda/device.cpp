@@ -101,6 +101,14 @@ void Device::synchronize() {
   CFAA_CUDA_CHECK(cudaStreamSynchronize(stream_));
 }
 
+#ifdef CFAA_EMULATED
+// NaN in every floating-point type, -1 in every integer.
+void Device::spoil(void* device, std::size_t bytes) {
+  if (bytes == 0) return;
+  CFAA_CUDA_CHECK(cudaMemsetAsync(device, 0xFF, bytes, stream_));
+}
+#endif
+
 cublasHandle_t Device::blas() {
   if (blas_ == nullptr) {
     CFAA_CUDA_CHECK(cublasCreate(&blas_));
@@ -119,6 +127,12 @@ cusolverDnHandle_t Device::solver() {
     CFAA_CUDA_CHECK(cusolverDnSetStream(solver_, stream_));
   }
   return solver_;
+}
+
+WorkspaceBytes Device::workspace_of(const Eigenproblem& problem,
+                                    const std::function<WorkspaceBytes()>& ask) {
+  const auto known = workspaces_.find(problem);
+  return known != workspaces_.end() ? known->second : workspaces_[problem] = ask();
 }
 
 }  // namespace cfaa::cuda

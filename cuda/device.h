@@ -11,6 +11,9 @@
 #include <cuda_runtime.h>
 #include <cusolverDn.h>
 
+#include <array>
+#include <functional>
+#include <map>
 #include <memory>
 #include <string>
 
@@ -27,6 +30,10 @@ std::unique_ptr<DeviceRuntime> make_runtime();
 
 class Graph;
 
+struct WorkspaceBytes {
+  std::size_t device = 0, host = 0;
+};
+
 class Device final : public DeviceRuntime {
  public:
   Device();
@@ -42,6 +49,10 @@ class Device final : public DeviceRuntime {
   void copy(void* to, const void* from, std::size_t bytes) override;
   void fill_zero(void* device, std::size_t bytes) override;
   void synchronize() override;
+#ifdef CFAA_EMULATED
+  bool watches_memory() const override { return true; }
+  void spoil(void* device, std::size_t bytes) override;
+#endif
 
   cudaStream_t stream() const { return stream_; }
   const cudaDeviceProp& properties() const { return properties_; }
@@ -55,6 +66,12 @@ class Device final : public DeviceRuntime {
   cublasHandle_t blas();
   cusolverDnHandle_t solver();
 
+  // The workspace of an eigenproblem, asked of the library at the first problem of its kind: the
+  // question itself may be refused while a graph is captured.
+  using Eigenproblem = std::array<int64_t, 4>;  // order, batch, bytes of a scalar, mode
+  WorkspaceBytes workspace_of(const Eigenproblem& problem,
+                              const std::function<WorkspaceBytes()>& ask);
+
   // The graph being captured, or nullptr; set by cuda/graph.h.
   Graph* recorder() const { return recorder_; }
   void set_recorder(Graph* graph) { recorder_ = graph; }
@@ -65,6 +82,7 @@ class Device final : public DeviceRuntime {
   cublasHandle_t blas_ = nullptr;
   void* blas_workspace_ = nullptr;
   cusolverDnHandle_t solver_ = nullptr;
+  std::map<Eigenproblem, WorkspaceBytes> workspaces_;
   Graph* recorder_ = nullptr;
 };
 

@@ -35,6 +35,7 @@ struct PackedGroup {
 };
 
 // A kernel's arguments are the way to device memory that needs no copy from the host.
+// report: store_group threads=1 bytes=608
 template <class T>
 __global__ void store_group(PackedGroup<T> group, PackedGroup<T>* out) {
   *out = group;
@@ -65,6 +66,7 @@ PackedGroup<T>* pack(Context& context, std::span<const GemmProblem<T>> problems,
 
 // One thread per element of D, one grid layer per problem.
 constexpr int kThreads = 256;
+// report: plain_grouped_gemm threads=256 bytes=G*(N*X+D*X+N*D)*T flops=2*G*N*D*X
 template <class T>
 __global__ void plain_grouped_gemm(const PackedGroup<T>* group, bool transpose_a, bool transpose_b,
                                    T beta, bool relu) {
@@ -105,6 +107,7 @@ using ColumnMajor = cutlass::layout::ColumnMajor;
 // Tiles of 64 x 64: four towers of 256 x 300 then make 80 tiles, where 128 x 128 would make 24 and
 // leave most of a GPU idle. A threshold of -infinity turns the relu off, so that one instantiation
 // serves both. Elements are read one by one: extents and addresses are free.
+// report-library: MmaSimt threads=128 shared=16384 bytes=4*G*(N*X+D*X+N*D) flops=2*G*N*D*X
 template <class LayoutA, class LayoutB>
 using Fp32 = cutlass::gemm::device::GemmGrouped<typename cutlass::gemm::kernel::DefaultGemmGrouped<
     float, LayoutA, cutlass::ComplexTransform::kNone, 1, float, LayoutB,
@@ -116,6 +119,8 @@ using Fp32 = cutlass::gemm::device::GemmGrouped<typename cutlass::gemm::kernel::
     cutlass::gemm::kernel::GroupScheduleMode::kDeviceOnly>::GemmKernel>;
 
 // Reads and writes 16 bytes at a time.
+// report-library: MmaTensorOp threads=128 shared=24576 bytes=4*G*(N*X+D*X+N*D) flops=2*G*N*D*X
+//   tf32
 template <class LayoutA, class LayoutB>
 using Tf32 = cutlass::gemm::device::GemmGrouped<typename cutlass::gemm::kernel::DefaultGemmGrouped<
     float, LayoutA, cutlass::ComplexTransform::kNone, 4, float, LayoutB,

@@ -26,7 +26,8 @@ std::string kernel_name(const void* kernel);
 void check_launch(cudaError_t status, const void* kernel, dim3 grid, dim3 block,
                   std::size_t shared_bytes);
 
-// Raises the kernel's limit of dynamic shared memory when it is above the default of 48 KiB.
+// Raises the kernel's limit of dynamic shared memory when, with its static variables, it may exceed
+// the default of 48 KiB.
 cudaError_t allow_shared(const void* kernel, std::size_t shared_bytes);
 
 template <typename... Parameters, typename... Arguments>

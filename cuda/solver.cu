@@ -1,9 +1,11 @@
 #include "cuda/solver.h"
 
+#include <memory>
 #include <vector>
 
 #include "cuda/blas.h"
 #include "cuda/check.h"
+#include "cuda/graph.h"
 #include "cuda/launch.h"
 #include "host/core/error.h"
 
@@ -13,6 +15,7 @@ namespace {
 constexpr int kThreads = 256;
 
 // inverse_factor = I for each problem, and the pointer arrays that the batched calls want.
+// report: start_inverse threads=256 bytes=S*D*D*T
 template <class T>
 __global__ void start_inverse(T* a,               // (S, n, n)
                               T* inverse_factor,  // (S, n, n)
@@ -32,6 +35,7 @@ __global__ void start_inverse(T* a,               // (S, n, n)
 
 // The first problem whose info is not zero sets the latch, unless an earlier fault already has.
 // One thread: the batch is small and the order then is the problems'.
+// report: latch_info threads=1 bytes=4*S
 __global__ void latch_info(const int* info,  // (S)
                            int problems, FaultCode code, FaultSite site, Fault* latch) {
   if (latch->code != static_cast<int32_t>(FaultCode::none)) return;
@@ -43,6 +47,7 @@ __global__ void latch_info(const int* info,  // (S)
 }
 
 // After a fault the matrices may hold NaN, on which an eigensolver need not return: give it I.
+// report: replace_after_fault threads=256 bytes=16
 template <class T>
 __global__ void replace_after_fault(const Fault* latch, int n,
                                     T* a)  // (S, n, n)
@@ -100,7 +105,9 @@ void inverse_cholesky_factor(Context& context, View<T, 3> a, View<T, 3> inverse_
 
   launch(device.stream(), start_inverse<T>, elementwise(n, batch), dim3(kThreads), 0, a.data,
          inverse_factor.data, n, a_pointers, inverse_pointers);
-  CFAA_CUDA_CHECK(potrf_call(device.solver(), n, a_pointers, info, batch));
+  library_call(device, "cuSOLVER's potrfBatched", [=, &device] {
+    CFAA_CUDA_CHECK(potrf_call(device.solver(), n, a_pointers, info, batch));
+  });
   launch(device.stream(), latch_info, dim3(1), dim3(1), 0, static_cast<const int*>(info), batch,
          FaultCode::not_positive_definite, site, context.fault_latch());
   solve_lower_batched<T>(device, n, n, a_pointers, n, inverse_pointers, n, batch);
@@ -115,22 +122,28 @@ void eigen_symmetric(Context& context, View<T, 3> a, MatrixView<T> values, Eigen
   Device& device = device_of(context);
   const cusolverEigMode_t mode =
       wanted == Eigenvectors::yes ? CUSOLVER_EIG_MODE_VECTOR : CUSOLVER_EIG_MODE_NOVECTOR;
-  const SolverParams params;
-  std::size_t device_bytes = 0, host_bytes = 0;
-  CFAA_CUDA_CHECK(cusolverDnXsyevBatched_bufferSize(
-      device.solver(), params, mode, kRowMajorLower, n, kDataType<T>, a.data, n, kDataType<T>,
-      values.data, kDataType<T>, &device_bytes, &host_bytes, batch));
+  const auto params = std::make_shared<const SolverParams>();
+  const WorkspaceBytes bytes = device.workspace_of({n, batch, sizeof(T), mode}, [&] {
+    WorkspaceBytes answer;
+    CFAA_CUDA_CHECK(cusolverDnXsyevBatched_bufferSize(
+        device.solver(), *params, mode, kRowMajorLower, n, kDataType<T>, a.data, n, kDataType<T>,
+        values.data, kDataType<T>, &answer.device, &answer.host, batch));
+    return answer;
+  });
 
   const Arena::Scope scope(context.scratch());
-  void* workspace = context.scratch().take_bytes(device_bytes);
+  void* workspace = context.scratch().take_bytes(bytes.device);
   int* info = context.scratch().template take<int, 1>({batch}).data;
-  std::vector<char> host_workspace(host_bytes);
+  const auto host_workspace = std::make_shared<std::vector<char>>(bytes.host);
   launch(device.stream(), replace_after_fault<T>, elementwise(n, batch), dim3(kThreads), 0,
          context.fault_latch(), static_cast<int>(n), a.data);
-  CFAA_CUDA_CHECK(cusolverDnXsyevBatched(device.solver(), params, mode, kRowMajorLower, n,
-                                         kDataType<T>, a.data, n, kDataType<T>, values.data,
-                                         kDataType<T>, workspace, device_bytes,
-                                         host_workspace.data(), host_bytes, info, batch));
+  // A replayed graph may make the call again: it owns what lies on the host.
+  library_call(device, "cuSOLVER's XsyevBatched", [=, &device] {
+    CFAA_CUDA_CHECK(cusolverDnXsyevBatched(device.solver(), *params, mode, kRowMajorLower, n,
+                                           kDataType<T>, a.data, n, kDataType<T>, values.data,
+                                           kDataType<T>, workspace, bytes.device,
+                                           host_workspace->data(), bytes.host, info, batch));
+  });
   launch(device.stream(), latch_info, dim3(1), dim3(1), 0, static_cast<const int*>(info),
          static_cast<int>(batch), FaultCode::eigensolver_failed, site, context.fault_latch());
 }

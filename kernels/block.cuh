@@ -21,8 +21,8 @@ using Shared = emulator::Shared<T>;
 using emulator::SharedArena;
 
 // `Shared<T> name` of `size` elements (a constant), one per block.
-#define CFAA_SHARED(T, name, size)    \
-  static const char name##_key = 0;   \
+#define CFAA_SHARED(T, name, size)     \
+  static const char name##_key = 0;    \
   const ::cfaa::cuda::Shared<T> name = \
       ::emulator::static_shared<T>(static_cast<const void*>(&name##_key), size)
 
@@ -175,8 +175,8 @@ __host__ __device__ constexpr int sort_capacity(int n) {
   return capacity;
 }
 
-// Sorts column[0, n) in ascending order, in place. The column (Shared<T>, or T* in global memory) has
-// room for sort_capacity(n) elements; those from n on become `last`, which no element exceeds.
+// Sorts column[0, n) in ascending order, in place. The column (Shared<T>, or T* in global memory)
+// has room for sort_capacity(n) elements; those from n on become `last`, which no element exceeds.
 // Bitonic: log2(n)(log2(n) + 1)/2 passes, each one barrier. The caller's writes need no barrier
 // before, and its reads none after. Elements that compare equal must be equal: there is no NaN and
 // no order between them.

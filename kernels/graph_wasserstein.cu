@@ -31,6 +31,7 @@ constexpr int kThreads = 256;
 
 // A = (|B| + |B'|)/2 + floor off the diagonal, L = diag(A 1) - A, and L + J. One block per row of a
 // set; the degree is summed in double.
+// report: laplacian threads=256 bytes=S*D*D*(8+2*T) flops=4*S*D*D fp64
 template <class T>
 __global__ void laplacian(const double* b,  // (2P, D, D)
                           double floor, int d,
@@ -57,6 +58,7 @@ __global__ void laplacian(const double* b,  // (2P, D, D)
   }
 }
 
+// report: convert threads=256 bytes=12*P*D*D
 template <class From, class To>
 __global__ void convert(const From* from,  // (P, D, D)
                         int size,
@@ -69,6 +71,7 @@ __global__ void convert(const From* from,  // (P, D, D)
 
 // Row j, the eigenvector of RR' for values_j = s_j^2, times s_j^(-1/2): the rows' Gram matrix then
 // is (RR')^(-1/2). Values below the rounding of the largest are noise and are held there.
+// report: weigh_eigenvectors threads=256 bytes=16*P*D*D flops=4*P*D*D fp64
 __global__ void weigh_eigenvectors(const double* values,  // (P, D)  ascending
                                    int d,
                                    double* vectors)  // (P, D, D)
@@ -84,6 +87,7 @@ __global__ void weigh_eigenvectors(const double* values,  // (P, D)  ascending
 
 // E' = Y_T - X, for the source's gradient and the target's; -Y_T, the target's right factor, beside
 // X, the source's; and the rows' shares of |E|^2. One block per row of a pair.
+// report: residual threads=256 bytes=5*P*D*D*T flops=3*P*D*D
 template <class T>
 __global__ void residual(const T* y,  // (2P, D, D)
                          int pairs, int d,
@@ -108,6 +112,7 @@ __global__ void residual(const T* y,  // (2P, D, D)
 }
 
 // d_W = |E|^2. One block per pair.
+// report: distance threads=256 bytes=8*P*D flops=P*D fp64
 template <class T>
 __global__ void distance(const double* shares,  // (P, D)
                          int d,
@@ -125,6 +130,7 @@ __global__ void distance(const double* shares,  // (P, D)
 }
 
 // dA_ij = dL_ii - dL_ij,  dB = sign(B) o (dA + dA')/2
+// report: edge_gradient threads=256 bytes=S*D*D*(16+T) flops=4*S*D*D fp64
 template <class T>
 __global__ void edge_gradient(const double* b,  // (2P, D, D)
                               const T* dl,      // (2P, D, D)  only its symmetric part counts

@@ -36,6 +36,7 @@ struct BackwardTowers {
 
 // P = dY where Y > 0, and db += sum of P's rows, in an order that does not depend on timing. One
 // block per 32 columns of a tower, a warp for every 32nd row.
+// report: mask_and_sum threads=1024 bytes=3*G*N*D*T flops=G*N*D
 template <class T>
 __global__ void mask_and_sum(BackwardTowers<T> towers) {
   CFAA_SHARED(T, parts, kColumns * kRowsAtOnce);

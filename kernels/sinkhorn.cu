@@ -149,8 +149,14 @@ struct Sinkhorn {
   }
 };
 
+// report: sinkhorn_kernel<T,Shared<T>,true> threads=256 shared=(2048+7*K+K*(K|1))*T bytes=4*Q*K*T
+//   flops=4*J*Q*K*K exps=8*Q*K*K
+// report: sinkhorn_kernel<T,Shared<T>,false> threads=256 shared=(2048+7*K)*T bytes=4*Q*K*T
+//   flops=10*J*Q*K*K exps=2*J*Q*K*K
+// report: sinkhorn_kernel<T,T*,false> threads=256 shared=2048*T bytes=4*Q*K*T flops=10*J*Q*K*K
+//   exps=2*J*Q*K*K
 template <class T, class Vector, bool stored>
-__global__ void __launch_bounds__(kPairThreads, 2)
+__global__ void __launch_bounds__(kPairThreads, sizeof(T) == 4 ? 2 : 1)
     sinkhorn_kernel(const CouplingProblem<T> problem, T* scratch) {
   const int q = blockIdx.x, k = problem.k, thread = threadIdx.x;
   const T* source_samples = problem.source + int64_t{q} * k;
@@ -162,7 +168,7 @@ __global__ void __launch_bounds__(kPairThreads, 2)
   }
 
   SharedArena arena;
-  T* memory = scratch + int64_t{q} * kVectors * k;
+  T* memory = std::is_pointer_v<Vector> ? scratch + int64_t{q} * kVectors * k : nullptr;
   Sinkhorn<T, Vector, stored> solver;
   solver.k = k;
   solver.partials = take_partials<T>(arena);

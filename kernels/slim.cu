@@ -25,6 +25,7 @@ constexpr int kThreads = kElementThreads;
 
 // nu of each set, and no round made yet. A set of zeros has no scale of its own: it keeps nu as
 // given, and B = 0 whatever nu is. One block per set.
+// report: start_sets threads=256 bytes=8*S*D
 __global__ void start_sets(const double* gram,  // (S, D, D)
                            int d, double nu, bool relative,
                            double* nu_out,    // (S)
@@ -45,6 +46,7 @@ __global__ void start_sets(const double* gram,  // (S, D, D)
 }
 
 // out = Z'Z + nu Xi. A running set takes its next Xi (none yet: 2 I), a stopped one keeps its own.
+// report: add_penalty threads=256 bytes=32*S*D*D flops=2*S*D*D fp64
 __global__ void add_penalty(const double* gram,      // (S, D, D)
                             const double* nu,        // (S)
                             const double* next_xi,   // (S, D, D), or null in the first round
@@ -67,6 +69,7 @@ __global__ void add_penalty(const double* gram,      // (S, D, D)
 // exact  gamma_j = (1 - nu (Theta Xi)_jj) / Theta_jj,  B = I - nu Theta Xi - Theta diag(gamma)
 // paper  gamma_j = 1 / Theta_jj,                       B = I - Theta diag(gamma)
 // Every thread works out its column's gamma again: two loads that its warp's neighbours share.
+// report: mix threads=256 bytes=24*S*D*D flops=5*S*D*D fp64
 __global__ void mix(const double* theta,     // (S, D, D)
                     const double* theta_xi,  // (S, D, D), or null: 2 Theta
                     const double* nu,        // (S)
@@ -92,6 +95,7 @@ __global__ void mix(const double* theta,     // (S, D, D)
 // cancellation against a large Z'Z: as Theta^-1 = Z'Z + nu Xi, Z'Z (I - B) is diag(gamma) + nu Xi B
 // after the exact step and diag(gamma) - nu Xi (I - B) after the paper's, and diag(B) = 0. One
 // block per row of a set.
+// report: row_residual threads=256 bytes=24*S*D*D flops=4*S*D*D fp64
 __global__ void row_residual(const double* xi,     // (S, D, D), or null: 2 I
                              const double* b,      // (S, D, D)
                              const double* bb,     // (S, D, D)  BB'
@@ -116,6 +120,7 @@ __global__ void row_residual(const double* xi,     // (S, D, D), or null: 2 I
 
 // objective = 1/2 |Z - ZB|^2 + 2 nu Tr((BB' + delta I)^(1/2)), and whether it still falls. One
 // block per set.
+// report: close_round threads=256 bytes=16*S*D flops=5*S*D fp64
 __global__ void close_round(const double* residual,  // (S, D)
                             const double* values,    // (S, D)  eigenvalues of BB'
                             const double* nu,        // (S)
@@ -150,6 +155,7 @@ __global__ void close_round(const double* residual,  // (S, D)
 
 // Row j, the eigenvector of BB' for values_j, times (4 / (values_j + delta))^(1/4): the rows' Gram
 // matrix then is Xi = 2 (BB' + delta I)^(-1/2). Rounding may leave a value just below zero.
+// report: weigh_eigenvectors threads=256 bytes=16*S*D*D flops=4*S*D*D fp64
 __global__ void weigh_eigenvectors(const double* values,  // (S, D)
                                    double delta, int d,
                                    double* vectors)  // (S, D, D)

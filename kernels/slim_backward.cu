@@ -17,6 +17,7 @@ namespace {
 
 // H. One block per 32 columns of a set, a warp for every 16th row.
 constexpr int kColumns = 32, kRowsAtOnce = 16;
+// report: constrain_gradient threads=512 bytes=24*S*D*D flops=2*S*D*D fp64
 __global__ void constrain_gradient(const double* b_gradient,  // (S, D, D)  G; diagonal ignored
                                    const double* theta,       // (S, D, D)
                                    int d,
@@ -49,6 +50,7 @@ __global__ void constrain_gradient(const double* b_gradient,  // (S, D, D)  G; d
 }
 
 // out = scale (P + P')
+// report: add_transpose threads=256 bytes=16*S*D*D flops=2*S*D*D fp64
 __global__ void add_transpose(const double* p,  // (S, D, D)
                               double scale, int d,
                               double* out)  // (S, D, D)
@@ -61,6 +63,7 @@ __global__ void add_transpose(const double* p,  // (S, D, D)
   out[s * size + i] = scale * (set[i] + set[i % d * d + i / d]);
 }
 
+// report: add_rows threads=256 bytes=S*N*D*(8+2*T) flops=S*N*D
 template <class T>
 __global__ void add_rows(const double* values,  // (S, chunk, D)
                          int64_t first, int chunk, int d, Sets<T> sets) {

@@ -21,6 +21,9 @@ struct Ranked {
   }
 };
 
+// report: sorted_coupling_kernel<T,Shared<Ranked<T>>> threads=256 shared=4*K*T bytes=4*Q*K*T
+//   flops=8*Q*K
+// report: sorted_coupling_kernel<T,Ranked<T>*> threads=256 bytes=4*Q*K*T flops=8*Q*K
 template <class T, class Vector>
 __global__ void __launch_bounds__(kThreads)
     sorted_coupling_kernel(const CouplingProblem<T> problem, Ranked<T>* scratch) {
@@ -34,7 +37,7 @@ __global__ void __launch_bounds__(kThreads)
   }
 
   SharedArena arena;
-  Ranked<T>* memory = scratch + int64_t{q} * 2 * room;
+  Ranked<T>* memory = std::is_pointer_v<Vector> ? scratch + int64_t{q} * 2 * room : nullptr;
   const Vector x = take_vector<Vector>(arena, memory, room);
   const Vector y = take_vector<Vector>(arena, memory, room);
   for (int i = thread; i < k; i += kThreads) {
@@ -72,14 +75,14 @@ void sorted_coupling(Context& context, const CouplingProblem<T>& problem, int64_
   const Range range("exact couplings");
   Device& device = device_of(context);
   const dim3 grid(static_cast<unsigned>(problems)), block(kThreads);
-  const int64_t room = 2 * int64_t{sort_capacity(problem.k)};
-  const std::size_t in_shared = shared_bytes<Ranked<T>>(room);
+  const int64_t room = sort_capacity(problem.k);
+  const std::size_t in_shared = 2 * shared_bytes<Ranked<T>>(room);
   Ranked<T>* scratch = nullptr;
   if (in_shared <= device.shared_limit()) {
     launch(device.stream(), sorted_coupling_kernel<T, Shared<Ranked<T>>>, grid, block, in_shared,
            problem, scratch);
   } else {
-    scratch = context.scratch().template take<Ranked<T>, 2>({problems, room}).data;
+    scratch = context.scratch().template take<Ranked<T>, 3>({problems, 2, room}).data;
     launch(device.stream(), sorted_coupling_kernel<T, Ranked<T>*>, grid, block, 0, problem,
            scratch);
   }

@@ -24,6 +24,10 @@ namespace {
 template <class T>
 constexpr double kLargestBandwidth = sizeof(T) == 4 ? 1e20 : 1e40;
 
+// As many as the registers allow without spilling.
+template <class T, class Vector>
+constexpr int kBlocksPerProcessor = sizeof(T) == 4 && !std::is_pointer_v<Vector> ? 3 : 2;
+
 template <class T>
 struct ForwardSize {
   int sorted, n, k;
@@ -95,8 +99,12 @@ __device__ void restore_order(Vector m, int k) {
   __syncthreads();
 }
 
+// report: typical_samples_kernel<T,Shared<T>> threads=256 shared=(2048+3*N+K)*T bytes=S*D*(N+3*K)*T
+//   flops=13*I*S*D*N*K exps=2*I*S*D*N*K
+// report: typical_samples_kernel<T,T*> threads=256 shared=2048*T bytes=S*D*(N+3*K)*T
+//   flops=13*I*S*D*N*K exps=2*I*S*D*N*K
 template <class T, class Vector>
-__global__ void __launch_bounds__(kPairThreads)
+__global__ void __launch_bounds__(kPairThreads, kBlocksPerProcessor<T, Vector>)
     typical_samples_kernel(const TypicalProblem<T> problem) {
   const int q = blockIdx.x, s = blockIdx.y, pair = s % problem.pairs;
   const TypicalSet<T> set = problem.set[s];
@@ -130,11 +138,26 @@ __global__ void __launch_bounds__(kPairThreads)
   const double limit = kLargestBandwidth<T>;
   const T bandwidth = spread > 0 ? T(min(max(wanted, 1 / limit), limit)) : T(0);
   const double unit = exponent_unit(bandwidth);
+  const bool finite = std::isfinite(spread) && std::isfinite(own.variance);
+  const T nan = std::numeric_limits<T>::quiet_NaN();
   if (thread == 0) {
     problem.out.centre.data[column_index] = centre;
-    problem.out.column_std.data[column_index] = T(std::ldexp(std::sqrt(own.variance), exponent));
+    problem.out.column_std.data[column_index] =
+        finite ? T(std::ldexp(std::sqrt(own.variance), exponent)) : nan;
+  }
+  if (thread == 0 && s == pair) {
     problem.out.spread.data[pair_index] = spread;
     problem.out.bandwidth.data[pair_index] = bandwidth;
+  }
+  T* samples = problem.out.samples.data + column_index * k;
+  T* previous = problem.out.previous.data + column_index * k;
+  T* weight = problem.out.weight.data + column_index * k;
+  if (!finite) {
+    for (int j = thread; j < k; j += kPairThreads) samples[j] = previous[j] = weight[j] = nan;
+    if (thread != 0) return;
+    problem.out.sample_std.data[column_index] = nan;
+    latch_fault(problem.latch, FaultCode::not_finite, FaultSite::typical_samples, s, q);
+    return;
   }
 
   // Start at the midpoint quantiles.
@@ -152,7 +175,7 @@ __global__ void __launch_bounds__(kPairThreads)
 
   struct Row {
     Point<T> point;
-    T x, log_sum;
+    T x, offset;
   };
   const auto point = [=](int i) -> Point<T> {
     const T near = nearest[i];
@@ -160,9 +183,6 @@ __global__ void __launch_bounds__(kPairThreads)
   };
   const auto sample = [=](int j) -> T { return m[j]; };
   const double from_unit = spread > 0 ? double(spread) / unit : 0;
-  T* samples = problem.out.samples.data + column_index * k;
-  T* previous = problem.out.previous.data + column_index * k;
-  T* weight = problem.out.weight.data + column_index * k;
 
   for (int iteration = 1; iteration <= problem.iterations; ++iteration) {
     const bool last = iteration == problem.iterations;
@@ -174,27 +194,26 @@ __global__ void __launch_bounds__(kPairThreads)
     // log_sum_i = log2 sum_j 2^((x_i - nearest_i)^2 - (x_i - m_j)^2)
     sum_rows<T>(
         n, k, partials, point, sample,
-        [](Two<T>& sum, const Point<T>& p, T mj) { sum.a += std::exp2(p.exponent(mj, 0)); },
+        [](Two<T>& sum, const Point<T>& p, T mj) { sum.a += p.weight(mj, 0); },
         [=](int i, const Two<T>& sum) { log_sum[i] = std::log2(sum.a); });
 
-    // s_j = sum_i Psi_ij, m_j = sum_i Psi_ij x_i / s_j. The sums are kept 2^60 times too large, so
-    // that the quotient of two tiny ones is still a mean.
+    // s_j = sum_i Psi_ij, m_j = sum_i Psi_ij x_i / s_j
     sum_rows<T>(
         k, n, partials, sample,
         [=](int i) -> Row {
-          return {point(i), x[i], 60 - T(log_sum[i])};
+          return {point(i), x[i], -T(log_sum[i])};
         },
         [](Two<T>& sum, T mj, const Row& row) {
-          const T psi = std::exp2(row.point.exponent(mj, row.log_sum));
+          const T psi = row.point.weight(mj, row.offset);
           sum.a += psi;
           sum.b = std::fma(psi, row.x, sum.b);
         },
         [=](int j, const Two<T>& sum) {
-          const T total = std::ldexp(sum.a, -60), before = m[j];
-          if (!(total == 0)) m[j] = sum.b / sum.a;
+          const T before = m[j];
+          if (sum.a > 0) m[j] = sum.b / sum.a;
           if (!last) return;
           previous[j] = spread > 0 ? T(double(before) / unit) : T(0);
-          weight[j] = total;
+          weight[j] = sum.a;
         });
     restore_order<T>(m, k);
   }
@@ -211,11 +230,7 @@ __global__ void __launch_bounds__(kPairThreads)
     squares += deviation * deviation;
   }
   const double deviation = std::sqrt(block_sum(squares) / k) * from_unit;
-  if (thread != 0) return;
-  problem.out.sample_std.data[column_index] = T(deviation);
-  if (!std::isfinite(T(deviation)) || !std::isfinite(spread)) {
-    latch_fault(problem.latch, FaultCode::not_finite, FaultSite::typical_samples, s, q);
-  }
+  if (thread == 0) problem.out.sample_std.data[column_index] = T(deviation);
 }
 
 }  // namespace

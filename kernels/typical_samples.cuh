@@ -46,13 +46,18 @@ __device__ T scaled(T z, T centre, T spread, double unit) {
   return spread > 0 ? T((double(z) - double(centre)) / double(spread) * unit) : T(0);
 }
 
-// A point of the column with the sample next to it. Psi's exponent for sample m, less that of the
-// nearest: (x - nearest)^2 - (x - m)^2, factored so that it is as accurate far out as near by, 0 at
-// the nearest and never positive.
+// A point x of the column with the sample next to it. The weight of sample m against that of the
+// nearest is 2 to the power of (x - nearest)^2 - (x - m)^2, factored so that it is as accurate far
+// out as near by. Below 2^-100 (float) or 2^-1000 (double) it counts as 0.
 template <class T>
 struct Point {
   T nearest, mirrored;  // mirrored = 2 x - nearest
-  __device__ T exponent(T m, T offset) const { return std::fma(m - nearest, mirrored - m, offset); }
+
+  // 2^offset times the weight.
+  __device__ T weight(T m, T offset) const {
+    const T exponent = (m - nearest) * (mirrored - m);
+    return exponent < T(sizeof(T) == 4 ? -100 : -1000) ? T(0) : std::exp2(exponent + offset);
+  }
 };
 
 // Of ascending samples m(0) .. m(k - 1), the one nearest to x.

@@ -1,8 +1,7 @@
 // The backward of the typical samples on the GPU: dZ_iq += scale sum_j Psi_ij dM_jq / s_jq, with
 // Psi found again from `previous`. One launch; a block takes 128 rows of one column.
 //
-// dM_j / s_j is taken in units of the largest |dM_j|, since s_j may be tiny; below the smallest
-// normal number s_j counts as 0.
+// dM_j / s_j is taken in units of the largest |dM_j|, since s_j may be tiny.
 
 #include "cuda/launch.h"
 #include "cuda/nvtx.h"
@@ -12,8 +11,12 @@ namespace cfaa::cuda {
 namespace {
 
 // Staged: the samples and their pulls lie in shared memory; otherwise they are made when needed.
+// report: typical_samples_backward_kernel<T,true> threads=256 shared=(2304+2*K)*T
+//   bytes=S*D*(3*N+3*K)*T flops=8*S*D*N*K exps=S*D*N*K
+// report: typical_samples_backward_kernel<T,false> threads=256 shared=2304*T bytes=S*D*(3*N+3*K)*T
+//   flops=8*S*D*N*K exps=S*D*N*K
 template <class T, bool staged>
-__global__ void __launch_bounds__(kPairThreads)
+__global__ void __launch_bounds__(kPairThreads, sizeof(T) == 4 ? 3 : 2)
     typical_samples_backward_kernel(const TypicalProblem<T> problem, const T* samples_gradient,
                                     T scale) {
   const int q = blockIdx.x, s = blockIdx.y, first = blockIdx.z * kRowsPerPass;
@@ -41,7 +44,7 @@ __global__ void __launch_bounds__(kPairThreads)
   // Sample j and its pull dM_j / s_j.
   const auto make = [=](int j) -> Two<T> {
     const T sum = weight[j];
-    const T pull = sum >= std::numeric_limits<T>::min() ? gradient[j] / largest / sum : T(0);
+    const T pull = sum > 0 ? gradient[j] / largest / sum : T(0);
     return {T(double(previous[j]) * unit), pull};
   };
   Shared<Two<T>> stage;
@@ -67,7 +70,7 @@ __global__ void __launch_bounds__(kPairThreads)
   sum_rows<T>(
       rows, k, partials, [=](int i) -> Point<T> { return points[i]; }, sample,
       [](Two<T>& sum, const Point<T>& point, const Two<T>& m) {
-        const T e = std::exp2(point.exponent(m.a, 0));
+        const T e = point.weight(m.a, 0);
         sum.a += e;
         sum.b = std::fma(e, m.b, sum.b);
       },

@@ -19,6 +19,10 @@ void add_bench(CLI::App& app);
 void add_discrepancy(CLI::App& app);
 void add_evaluate(CLI::App& app);
 void add_prepare(CLI::App& app);
+void add_sentences(CLI::App& app);
+void add_stats(CLI::App& app);
+void add_synthesize(CLI::App& app);
+void add_tokenize(CLI::App& app);
 
 // --device and --threads, for every command that computes.
 struct DeviceFlags {

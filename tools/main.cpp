@@ -55,9 +55,13 @@ int run(int argc, char** argv) {
   app.set_version_flag("--version", std::string("cfaa_gpu ") + CFAA_VERSION);
   app.require_subcommand(1);
   app.allow_extras(false);
-  cfaa::tools::add_discrepancy(app);
   cfaa::tools::add_prepare(app);
+  cfaa::tools::add_synthesize(app);
+  cfaa::tools::add_stats(app);
+  cfaa::tools::add_tokenize(app);
+  cfaa::tools::add_sentences(app);
   cfaa::tools::add_evaluate(app);
+  cfaa::tools::add_discrepancy(app);
   cfaa::tools::add_bench(app);
 
   try {

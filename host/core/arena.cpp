@@ -20,11 +20,16 @@ Arena::Arena(DeviceRuntime& runtime) : runtime_(runtime) {}
 
 Arena::~Arena() {
   for (const Block& block : blocks_) runtime_.release(block.memory);
+  for (const auto& [bytes, idle] : idle_pieces_) {
+    for (char* memory : idle) runtime_.release(memory);
+  }
 }
 
 std::size_t Arena::reserved_bytes() const {
   std::size_t sum = 0;
   for (const Block& block : blocks_) sum += block.bytes;
+  for (const Block& piece : pieces_) sum += piece.bytes;
+  for (const auto& [bytes, idle] : idle_pieces_) sum += bytes * idle.size();
   return sum;
 }
 
@@ -35,6 +40,7 @@ void Arena::add_block(std::size_t bytes) {
 
 void* Arena::take_bytes(std::size_t bytes) {
   CFAA_ASSERT(scopes_ > 0);
+  if (runtime_.watches_memory()) return take_piece(bytes);
   const std::size_t need = aligned(bytes);
   while (block_ < blocks_.size() && offset_ + need > blocks_[block_].bytes) {
     ++block_;
@@ -48,6 +54,20 @@ void* Arena::take_bytes(std::size_t bytes) {
   return memory;
 }
 
+void* Arena::take_piece(std::size_t bytes) {
+  std::vector<char*>& idle = idle_pieces_[bytes];
+  if (idle.empty()) {
+    idle.push_back(static_cast<char*>(runtime_.allocate(bytes)));
+    ++allocations_;
+  }
+  pieces_.push_back({idle.back(), bytes});
+  idle.pop_back();
+  used_ += aligned(bytes);
+  peak_ = std::max(peak_, used_);
+  runtime_.spoil(pieces_.back().memory, bytes);
+  return pieces_.back().memory;
+}
+
 void Arena::reserve(std::size_t bytes) {
   CFAA_ASSERT(scopes_ == 0);
   peak_ = std::max(peak_, aligned(bytes));
@@ -57,7 +77,7 @@ void Arena::reserve(std::size_t bytes) {
 // Work queued on a stream may still read the old blocks: wait before they go.
 void Arena::merge_blocks() {
   if (blocks_.size() == 1 && blocks_[0].bytes >= peak_) return;
-  if (peak_ == 0) return;
+  if (peak_ == 0 || runtime_.watches_memory()) return;
   runtime_.synchronize();
   for (const Block& block : blocks_) runtime_.release(block.memory);
   blocks_.clear();
@@ -65,7 +85,11 @@ void Arena::merge_blocks() {
 }
 
 Arena::Scope::Scope(Arena& arena)
-    : arena_(arena), block_(arena.block_), offset_(arena.offset_), used_(arena.used_) {
+    : arena_(arena),
+      block_(arena.block_),
+      offset_(arena.offset_),
+      used_(arena.used_),
+      pieces_(arena.pieces_.size()) {
   ++arena_.scopes_;
 }
 
@@ -73,6 +97,11 @@ Arena::Scope::~Scope() {
   arena_.block_ = block_;
   arena_.offset_ = offset_;
   arena_.used_ = used_;
+  while (arena_.pieces_.size() > pieces_) {
+    const Block& piece = arena_.pieces_.back();
+    arena_.idle_pieces_[piece.bytes].push_back(piece.memory);
+    arena_.pieces_.pop_back();
+  }
   if (--arena_.scopes_ == 0 && arena_.blocks_.size() > 1) arena_.merge_blocks();
 }
 

@@ -9,6 +9,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <vector>
 
 #include "host/core/device.h"
@@ -50,7 +51,7 @@ class Arena {
 
    private:
     Arena& arena_;
-    std::size_t block_, offset_, used_;
+    std::size_t block_, offset_, used_, pieces_;
   };
 
  private:
@@ -59,11 +60,15 @@ class Arena {
     std::size_t bytes;
   };
 
+  void* take_piece(std::size_t bytes);
   void add_block(std::size_t bytes);
   void merge_blocks();
 
   DeviceRuntime& runtime_;
   std::vector<Block> blocks_;
+  // Where the runtime watches memory: buffers in use, in the order taken, and idle ones by size.
+  std::vector<Block> pieces_;
+  std::map<std::size_t, std::vector<char*>> idle_pieces_;
   std::size_t block_ = 0;   // the block being filled
   std::size_t offset_ = 0;  // within that block
   std::size_t used_ = 0;    // over all blocks

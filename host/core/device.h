@@ -32,6 +32,11 @@ class DeviceRuntime {
   virtual void fill_zero(void* device, std::size_t bytes) = 0;
 
   virtual void synchronize() = 0;
+
+  // True where memory is watched, as on the emulated device: the arena then gives every piece a
+  // buffer of its own and spoils it, so that overruns and uninitialised reads of scratch show too.
+  virtual bool watches_memory() const { return false; }
+  virtual void spoil(void* /*device*/, std::size_t /*bytes*/) {}
 };
 
 std::unique_ptr<DeviceRuntime> make_cpu_runtime();

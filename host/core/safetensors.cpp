@@ -153,7 +153,8 @@ SafetensorsHeader parse_safetensors_header(std::span<const std::byte> bytes,
   const std::size_t data_start = kLengthBytes + length;
 
   SafetensorsHeader header;
-  for (const auto& [key, value] : parse_header_json(text, name).items()) {
+  const json entries = parse_header_json(text, name);
+  for (const auto& [key, value] : entries.items()) {
     if (key != "__metadata__") {
       header.tensors[key] = parse_entry(value, key, data_start, bytes.size() - data_start, name);
       continue;

@@ -115,6 +115,13 @@ void trmm(Side side, Triangle triangle, Transpose ta, int64_t m, int64_t n, floa
               lda, b, ldb);
 }
 
+double dot(int64_t n, const double* a, const double* b) {
+  return cblas_ddot(n, a, 1, b, 1);
+}
+double dot(int64_t n, const float* a, const float* b) {
+  return cblas_dsdot(n, a, 1, b, 1);
+}
+
 void mirror_lower(int64_t n, double* a, int64_t lda) {
   mirror(n, a, lda);
 }

@@ -34,6 +34,10 @@ void trmm(Side side, Triangle triangle, Transpose ta, int64_t m, int64_t n, doub
 void trmm(Side side, Triangle triangle, Transpose ta, int64_t m, int64_t n, float alpha,
           const float* a, int64_t lda, float* b, int64_t ldb);
 
+// sum_i a_i b_i of n adjacent elements, added up in double, in the same order on every call.
+double dot(int64_t n, const double* a, const double* b);
+double dot(int64_t n, const float* a, const float* b);
+
 // The strict upper triangle of a (n, n) becomes the transpose of the strict lower one.
 void mirror_lower(int64_t n, double* a, int64_t lda);
 void mirror_lower(int64_t n, float* a, int64_t lda);

@@ -14,8 +14,8 @@
 // rows goes to the column sums.
 //
 // When some u_i or v_j leaves 2^-30 .. 2^30, f and g absorb them and G is made again. An entry of G
-// below 2^-100 is flushed to 0; before the next absorption it could have stood for at most
-// 2^(-100 + 30 + 30) = 2^-40 of the plan's mass.
+// that should be below 2^-120 is 2^-120; before the next absorption it stands for at most
+// 2^(-120 + 30 + 30) = 2^-60 of the plan's mass.
 //
 // f + g - beta c cancels, so its error is the type's rounding times beta max(c). Float is used
 // where that is below 1e-3 of an entry; other problems run in double. An epsilon so small that even

@@ -15,10 +15,10 @@ namespace cfaa::cpu::HWY_NAMESPACE {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-// Below this exponent 2^x counts as exactly 0. Far above the end of the type's range, so that the
-// reciprocal of a sum of such terms is finite.
+// Exponents are cut off here: what is smaller comes out as 2^kSmallestExponent, which no sum of
+// weights near 1 notices. Well inside the type's range, so that products of it are no denormals.
 template <class T>
-inline constexpr T kSmallestExponent = sizeof(T) == 4 ? T(-100) : T(-1000);
+inline constexpr T kSmallestExponent = sizeof(T) == 4 ? T(-120) : T(-1000);
 
 template <class T>
 inline constexpr T kLog2E = T(1.4426950408889634);
@@ -52,20 +52,20 @@ HWY_INLINE hn::Vec<D> exp2_of_fraction(D d, hn::Vec<D> f) {
   }
 }
 
-// 2^x for x <= 100 that is not NaN; exactly 0 for x < kSmallestExponent.
+// 2^max(x, kSmallestExponent) for x <= 100 that is not NaN.
 template <class D>
 HWY_INLINE hn::Vec<D> exp2(D d, hn::Vec<D> x) {
   using T = hn::TFromD<D>;
-  const hn::RebindToSigned<D> di;
-  constexpr int kMantissaBits = sizeof(T) == 4 ? 23 : 52;
+  x = hn::Max(x, hn::Set(d, kSmallestExponent<T>));
   // Adding 1.5 * 2^mantissa rounds to an integer and leaves it in the low bits, from where a shift
   // takes it to the exponent.
+  const hn::RebindToSigned<D> di;
+  constexpr int kMantissaBits = sizeof(T) == 4 ? 23 : 52;
   const auto magic = hn::Set(d, T(1.5) * static_cast<T>(int64_t{1} << kMantissaBits));
   const auto shifted = hn::Add(x, magic);
-  const auto f = hn::Sub(x, hn::Sub(shifted, magic));
+  const auto p = exp2_of_fraction(d, hn::Sub(x, hn::Sub(shifted, magic)));
   const auto power = hn::ShiftLeft<kMantissaBits>(hn::BitCast(di, shifted));
-  const auto result = hn::Add(hn::BitCast(di, exp2_of_fraction(d, f)), power);
-  return hn::IfThenElseZero(hn::Ge(x, hn::Set(d, kSmallestExponent<T>)), hn::BitCast(d, result));
+  return hn::BitCast(d, hn::Add(hn::BitCast(di, p), power));
 }
 
 }  // namespace cfaa::cpu::HWY_NAMESPACE

@@ -9,15 +9,10 @@
 #include "host/cpu/inverse_sqrt.h"
 #include "host/cpu/problems.h"
 
-// With L + J = K K' and C = K^-T (upper triangular), Sigma = C C'. Let Q = (RR')^(-1/2) R = UV' be
-// the polar factor of R = C_S' C_T, and E = C_T - C_S Q what is left when C_S is turned onto C_T.
-// Then
-//
-//   d_W = |E|^2,   dL_S = Sigma_S E (C_S Q)',   dL_T = -C_T E' Sigma_T.
-//
-// These are the header's formulas without their cancellation: Tr Sigma_S + Tr Sigma_T - 2 |R|_*
-// loses log10(Tr Sigma / d_W) digits, which float cannot spare; here d_W is a sum of squares, and
-// an error of Q, the minimiser of |C_T - C_S Q|, enters it squared.
+// L + J = K K' and C = K^-T, upper triangular, so that every product with a factor is half a
+// product. d_W and its gradients by E = C_T - C_S Q (see the header): the difference of traces
+// loses log10(Tr Sigma / d_W) digits, |E|^2 none, and an error of Q, which
+// minimises |C_T - C_S Q|, enters it squared.
 
 namespace cfaa::cpu {
 namespace {
@@ -97,12 +92,8 @@ Fault align(const Pair<T>& pair, int64_t problem, T* r, T* q, double* square, do
   std::copy_n(q, d * d, pair.turned);
   trmm(Side::left, Triangle::lower, Transpose::yes, d, d, T(1), pair.source, d, pair.turned, d);
   transpose_lower(d, pair.target, pair.residual);
-  double sum = 0;
-  for (int64_t i = 0; i < d * d; ++i) {
-    pair.residual[i] -= pair.turned[i];
-    sum += static_cast<double>(pair.residual[i]) * pair.residual[i];
-  }
-  *distance = static_cast<T>(sum);
+  for (int64_t i = 0; i < d * d; ++i) pair.residual[i] -= pair.turned[i];
+  *distance = static_cast<T>(dot(d * d, pair.residual, pair.residual));
   if (!std::isfinite(*distance)) {
     return fault_of(FaultCode::not_finite, FaultSite::wasserstein, problem, -1);
   }

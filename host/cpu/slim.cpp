@@ -56,12 +56,6 @@ double penalty(const SlimOptions& options, const double* gram, int64_t d) {
   return trace > 0 ? options.nu * (trace / static_cast<double>(d)) : options.nu;
 }
 
-double dot(const double* a, const double* b, int64_t n) {
-  double sum = 0;
-  for (int64_t i = 0; i < n; ++i) sum += a[i] * b[i];
-  return sum;
-}
-
 // One set. Xi is 2 I, and not stored, in the first round.
 struct Round {
   int64_t d;
@@ -128,9 +122,9 @@ double residual(const Round& r, const double* square) {
     for (int64_t i = 0; i < d; ++i) {
       const double* xi = r.xi + i * d;
       xi_trace += xi[i];
-      xi_b += dot(xi, r.b + i * d, d);
+      xi_b += dot(d, xi, r.b + i * d);
       xi_square +=
-          xi[i] * square[i * d + i] + 2 * dot(xi + i + 1, square + i * d + i + 1, d - i - 1);
+          xi[i] * square[i * d + i] + 2 * dot(d - i - 1, xi + i + 1, square + i * d + i + 1);
     }
   }
   if (r.step == SlimStep::exact) return gammas + r.nu * (xi_b - xi_square);

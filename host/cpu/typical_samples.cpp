@@ -42,7 +42,12 @@ int64_t padded(int64_t count) {
 template <class T>
 constexpr double kLargestBandwidth = sizeof(T) == 4 ? 1e20 : 1e40;
 
-// Stands for the padding of M: so far away that its weight is 0.
+// A sample counts as without weight where s_j / N is at or below this: far above the weight at
+// which exponents are cut off, far below any that matters, and its inverse is finite.
+template <class T>
+constexpr T kLeastWeight = sizeof(T) == 4 ? T(0x1p-100) : T(0x1p-960);
+
+// Stands for the padding of M: so far away that its weight is as small as can be.
 template <class T>
 constexpr T kNowhere = sizeof(T) == 4 ? T(1e17) : T(1e100);
 
@@ -172,17 +177,18 @@ void assign(const T* x, int64_t n, int64_t k, const TypicalSamplesScratch<T>& sc
   }
 }
 
-// M_j = sum_i Psi_ij x_i / s_j, where s_j > 0.
+// M_j = sum_i Psi_ij x_i / s_j, where s_j > 0; s_j that count as 0 become it.
 template <class T>
-void move_samples(int64_t k, const TypicalSamplesScratch<T>& scratch) {
+void move_samples(int64_t n, int64_t k, const TypicalSamplesScratch<T>& scratch) {
   const hn::CappedTag<T, kMostLanes> d;
-  const auto zero = hn::Zero(d), one = hn::Set(d, T(1));
+  const auto least = hn::Set(d, static_cast<T>(n) * kLeastWeight<T>), one = hn::Set(d, T(1));
   for (int64_t j = 0; j < padded(k); j += static_cast<int64_t>(hn::Lanes(d))) {
     const auto s = hn::Load(d, scratch.weight + j);
-    const auto has_weight = hn::Gt(s, zero);
+    const auto has_weight = hn::Gt(s, least);
     const auto mean =
         hn::Div(hn::Load(d, scratch.weighted + j), hn::IfThenElse(has_weight, s, one));
     hn::Store(hn::IfThenElse(has_weight, mean, hn::Load(d, scratch.m + j)), d, scratch.m + j);
+    hn::Store(hn::IfThenElseZero(has_weight, s), d, scratch.weight + j);
   }
   for (int64_t j = 1; j < k; ++j) {
     if (scratch.m[j] < scratch.m[j - 1]) scratch.m[j] = scratch.m[j - 1];
@@ -337,10 +343,10 @@ void forward_columns(const ForwardColumns<T>& task) {
           for (int64_t j = 0; j < k; ++j) {
             previous[j] = static_cast<T>(static_cast<double>(scratch.m[j]) * to_spread);
           }
-          std::copy_n(scratch.weight, k, weight);
         }
-        move_samples(k, scratch);
+        move_samples(n, k, scratch);
       }
+      std::copy_n(scratch.weight, k, weight);
 
       const double unit = to_spread * static_cast<double>(spread[c]);
       double mean = 0, squares = 0;
@@ -388,7 +394,7 @@ HWY_INLINE void four_weighted_means(D d, const T* HWY_RESTRICT m, const T* HWY_R
 }
 
 // dZ_iq += scale * sum_j Psi_ij dM_jq / s_jq for columns first .. of one set. dM is taken relative
-// to its largest entry: 1 / s_j may be as large as 2^100.
+// to its largest entry: 1 / s_j may be as large as 2^100 / N.
 template <class T>
 void backward_columns(const BackwardColumns<T>& task) {
   const auto& [z, set, p, first, columns, forward, samples_gradient, scale, scratch, gradient] =

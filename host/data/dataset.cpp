@@ -95,8 +95,8 @@ SplitRows parse_rows(const fs::path& path, std::string_view text, const IdList& 
     const int64_t item = items.find(fields[1]);
     if (user < 0) lines.fail(fmt::format("the user '{}' is not in users.tsv", fields[0]));
     if (item < 0) lines.fail(fmt::format("the item '{}' is not in items.tsv", fields[1]));
-    if (rows.size() > 0 &&
-        !(std::pair<int64_t, int64_t>(rows.user.back(), rows.item.back()) < std::pair(user, item))) {
+    if (rows.size() > 0 && !(std::pair<int64_t, int64_t>(rows.user.back(), rows.item.back()) <
+                             std::pair(user, item))) {
       lines.fail("the rows do not ascend by user and item");
     }
     rows.user.push_back(static_cast<int32_t>(user));
@@ -110,8 +110,7 @@ SplitRows parse_rows(const fs::path& path, std::string_view text, const IdList& 
 
 // Puts a fresh index beside the text; a directory that cannot be written to loads without one.
 void store_index(const Domain& domain, const TextIdentity& identity) {
-  const fs::path temporary =
-      domain.path / fmt::format(".{}.{}", DomainIndex::kName, ::getpid());
+  const fs::path temporary = domain.path / fmt::format(".{}.{}", DomainIndex::kName, ::getpid());
   std::error_code ignored;
   try {
     fs::remove(temporary, ignored);

@@ -132,8 +132,8 @@ void parse_delimited(std::string_view chunk, const RecordRule& rule,
       continue;
     }
     if (static_cast<int>(fields.size()) != columns.count) {
-      sink.reject(here, fmt::format("{} fields where the header has {}", fields.size(),
-                                    columns.count));
+      sink.reject(here,
+                  fmt::format("{} fields where the header has {}", fields.size(), columns.count));
       continue;
     }
     const auto field = [&](int column) {

@@ -20,8 +20,8 @@ void ByteArena::Free::operator()(char* block) const {
 
 void ByteArena::grow(std::size_t least) {
   // Small tables stay small; the block size doubles up to the largest.
-  std::size_t size = std::min(kLargestBlock, std::size_t{64 << 10} << std::min<std::size_t>(
-                                                 blocks_.size(), 16));
+  std::size_t size =
+      std::min(kLargestBlock, std::size_t{64 << 10} << std::min<std::size_t>(blocks_.size(), 16));
   size = std::max(size, least);
   char* block = nullptr;
   if (size >= kHugePage) {

@@ -185,8 +185,8 @@ struct InputStream::State {
     }
     inside_member = status != 0;
     if (no_input && inside_member && made.pos == 0) {
-      fail(fmt::format("ends at byte {} in the middle of its zstd data: it is truncated",
-                       consumed));
+      fail(
+          fmt::format("ends at byte {} in the middle of its zstd data: it is truncated", consumed));
     }
     return made.pos;
   }
@@ -246,8 +246,8 @@ Compression InputStream::compression() const {
 
 FileIdentity InputStream::identity() const {
   const XXH128_hash_t digest = XXH3_128bits_digest(state_->hash.state);
-  return {state_->path, state_->consumed, fmt::format("{:016x}{:016x}", digest.high64, digest.low64),
-          state_->compression};
+  return {state_->path, state_->consumed,
+          fmt::format("{:016x}{:016x}", digest.high64, digest.low64), state_->compression};
 }
 
 }  // namespace cfaa

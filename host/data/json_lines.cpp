@@ -72,9 +72,9 @@ struct JsonLines::State {
   simdjson::dom::parser parser;
   std::vector<Slot> slots;
   InvalidUtf8 invalid;
-  std::string repaired;                    // the line with its faults replaced, padded
-  char numbers[3][24];                     // ids given as whole numbers
-  std::string reason;                      // why the last line was refused
+  std::string repaired;  // the line with its faults replaced, padded
+  char numbers[3][24];   // ids given as whole numbers
+  std::string reason;    // why the last line was refused
 
   // An id's text: a string as it is, a whole number in decimal.
   bool read_id(const element& value, const char* what, int buffer, std::string_view& id) {
@@ -84,15 +84,15 @@ struct JsonLines::State {
         return true;
       case element_type::INT64:
         id = {numbers[buffer],
-              static_cast<std::size_t>(fmt::format_to(numbers[buffer], "{}",
-                                                      value.get_int64().value_unsafe()) -
-                                       numbers[buffer])};
+              static_cast<std::size_t>(
+                  fmt::format_to(numbers[buffer], "{}", value.get_int64().value_unsafe()) -
+                  numbers[buffer])};
         return true;
       case element_type::UINT64:
         id = {numbers[buffer],
-              static_cast<std::size_t>(fmt::format_to(numbers[buffer], "{}",
-                                                      value.get_uint64().value_unsafe()) -
-                                       numbers[buffer])};
+              static_cast<std::size_t>(
+                  fmt::format_to(numbers[buffer], "{}", value.get_uint64().value_unsafe()) -
+                  numbers[buffer])};
         return true;
       case element_type::NULL_VALUE:
         id = {};
@@ -175,8 +175,7 @@ struct JsonLines::State {
   // Parses one line, repairing its UTF-8 where asked. `line` must be padded.
   bool parse_line(std::string_view line, RawReview& review) {
     element document;
-    simdjson::error_code failure =
-        parser.parse(line.data(), line.size(), false).get(document);
+    simdjson::error_code failure = parser.parse(line.data(), line.size(), false).get(document);
     if (failure) {
       repaired.clear();
       append_replacing_invalid(line, repaired);

@@ -63,12 +63,10 @@ class Steps {
       step("duplicates", *domain,
            [&] { remove_duplicates(domain->interactions, o.duplicates, domain->name); });
     }
-    step("core", source_, [&] {
-      keep_core(source_.interactions, parse_core(o.source_core, "source_core"));
-    });
-    step("core", target_, [&] {
-      keep_core(target_.interactions, parse_core(o.target_core, "target_core"));
-    });
+    step("core", source_,
+         [&] { keep_core(source_.interactions, parse_core(o.source_core, "source_core")); });
+    step("core", target_,
+         [&] { keep_core(target_.interactions, parse_core(o.target_core, "target_core")); });
     const Counts source_before = count(source_.interactions);
     const Counts target_before = count(target_.interactions);
     overlap_ = resolve_overlap(source_.interactions, target_.interactions, o.overlap);
@@ -95,9 +93,10 @@ class Steps {
     }
     for (PreparedDomain* domain : both()) {
       if (domain->interactions.rows.empty()) {
-        throw Error(fmt::format("no interaction of the {} is left; lower --{}-core or --positive, "
-                                "or look at --overlap",
-                                domain->name, domain->name));
+        throw Error(
+            fmt::format("no interaction of the {} is left; lower --{}-core or --positive, "
+                        "or look at --overlap",
+                        domain->name, domain->name));
       }
     }
   }
@@ -111,7 +110,9 @@ class Steps {
     for (const PreparedDomain* domain : {&source_, &target_}) {
       json counts = to_json(count(domain->interactions));
       for (const Split s : {Split::train, Split::valid, Split::test}) {
-        counts[s == Split::train ? "train" : s == Split::valid ? "valid" : "test"] =
+        counts[s == Split::train   ? "train"
+               : s == Split::valid ? "valid"
+                                   : "test"] =
             std::count(domain->splits.begin(), domain->splits.end(), s);
       }
       result["result"][domain->name] = std::move(counts);

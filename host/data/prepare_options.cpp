@@ -28,13 +28,13 @@ std::optional<std::vector<double>> numbers(const std::string& text) {
 
 OptionSet prepare_option_set(PrepareOptions& o) {
   OptionSet set("prepare");
-  set.add("columns", o.columns,
-          "columns or keys by name: user=..,item=..,rating=..,text=..,time=..; the rest is guessed");
+  set.add(
+      "columns", o.columns,
+      "columns or keys by name: user=..,item=..,rating=..,text=..,time=..; the rest is guessed");
   set.add("quotes", o.quotes, "CSV and TSV: a field may stand in double quotes");
-  set.add("time_unit", o.time_unit, "of times; auto: milliseconds from 1e11 on",
-          {{"auto", TimeUnit::automatic},
-           {"s", TimeUnit::seconds},
-           {"ms", TimeUnit::milliseconds}});
+  set.add(
+      "time_unit", o.time_unit, "of times; auto: milliseconds from 1e11 on",
+      {{"auto", TimeUnit::automatic}, {"s", TimeUnit::seconds}, {"ms", TimeUnit::milliseconds}});
   set.add("rating_scale", o.rating_scale, "lowest and highest rating; others make a line bad");
   set.add("skip_bad", o.skip_bad, "bad lines to report and leave out before giving up",
           at_least(0));
@@ -77,8 +77,8 @@ CoreMinima parse_core(const std::string& text, const std::string& key) {
   if (!values || values->size() > 2 || values->front() != std::floor(values->front()) ||
       values->back() != std::floor(values->back()) || values->front() > 1e9 ||
       values->back() > 1e9) {
-    throw Error(fmt::format("prepare.{} must be two whole numbers like 5,5, and not '{}'", key,
-                            text));
+    throw Error(
+        fmt::format("prepare.{} must be two whole numbers like 5,5, and not '{}'", key, text));
   }
   return {static_cast<int64_t>(values->front()), static_cast<int64_t>(values->back())};
 }
@@ -86,8 +86,8 @@ CoreMinima parse_core(const std::string& text, const std::string& key) {
 RatingScale parse_rating_scale(const std::string& text) {
   const auto values = numbers(text);
   if (!values || values->size() != 2 || !(values->front() < values->back())) {
-    throw Error(fmt::format("prepare.rating_scale must be two numbers like 1,5, and not '{}'",
-                            text));
+    throw Error(
+        fmt::format("prepare.rating_scale must be two numbers like 1,5, and not '{}'", text));
   }
   return {values->front(), values->back()};
 }

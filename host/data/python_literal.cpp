@@ -10,7 +10,7 @@
 namespace cfaa {
 namespace {
 
-constexpr int kDeepest = 100;  // nested containers, as many as CPython's own parser takes (s_push)
+constexpr int kDeepest = 100;  // nested containers; CPython gives up at 200
 
 bool is_digit(char c) {
   return c >= '0' && c <= '9';
@@ -27,6 +27,11 @@ class LiteralParser {
   explicit LiteralParser(std::string_view text) : text_(text) {}
 
   std::string run(PythonValue& value) {
+    if (const std::size_t zero = text_.find('\0'); zero != std::string_view::npos) {
+      at_ = zero;
+      fail("a zero byte");  // as Python, which takes none even inside a string
+      return failure_;
+    }
     skip_space();
     if (!parse(value, 0)) return failure_;
     skip_space();
@@ -95,7 +100,7 @@ class LiteralParser {
     value.kind = Kind::number;
     value.text.clear();
     if (peek() == '-' || peek() == '+') {
-      if (peek() == '-') value.text = "-";
+      if (peek() == '-') value.text.push_back('-');
       ++at_;
       skip_space();
     }
@@ -278,9 +283,8 @@ std::string read_review(const PythonValue& dict, const ObjectKeys& keys, Invalid
   const auto id = [&](const PythonValue& value, const char* what, std::string_view& out) {
     if (value.kind == Kind::none) {
       out = {};
-    } else if (value.kind == Kind::text ||
-               (value.kind == Kind::number &&
-                value.text.find_first_of(".eE") == std::string::npos)) {
+    } else if (value.kind == Kind::text || (value.kind == Kind::number &&
+                                            value.text.find_first_of(".eE") == std::string::npos)) {
       out = value.text;
     } else {
       reason = fmt::format("{} is neither text nor a whole number", what);
@@ -293,8 +297,9 @@ std::string read_review(const PythonValue& dict, const ObjectKeys& keys, Invalid
     if (std::isnan(out)) reason = fmt::format("{} is not a number", what);
   };
   for (std::size_t i = 0; i + 1 < dict.elements.size(); i += 2) {
-    if (dict.elements[i].kind != Kind::text) continue;
     const std::string& key = dict.elements[i].text;
+    // An empty key would match every part that has no name here.
+    if (dict.elements[i].kind != Kind::text || key.empty()) continue;
     const PythonValue& value = dict.elements[i + 1];
     bool wanted = true;
     if (key == keys.user) {

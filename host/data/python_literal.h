@@ -21,7 +21,7 @@ struct PythonValue {
   enum class Kind { none, boolean, number, text, list, tuple, dict };
   Kind kind = Kind::none;
   bool boolean = false;
-  std::string text;    // of text: UTF-8; of a number: its digits as written, with the sign
+  std::string text;             // of text: UTF-8; of a number: its digits as written, with the sign
   bool lone_surrogate = false;  // of text: half a surrogate pair, read as U+FFFD
   std::vector<PythonValue> elements;  // of a list, a tuple; of a dict: key, value, key, value, ...
 };

@@ -87,9 +87,10 @@ class Keeper : public ReviewSink {
     }
     for (const char c : id) {
       if (static_cast<unsigned char>(c) < 0x20 || c == 0x7F || c == '"') {
-        return fmt::format("the {} id holds a control character or a quote, which no .inter file "
-                           "can carry",
-                           what);
+        return fmt::format(
+            "the {} id holds a control character or a quote, which no .inter file "
+            "can carry",
+            what);
       }
     }
     return "";
@@ -195,7 +196,7 @@ FileResult read_file(const std::string& path, const PrepareOptions& options,
 
 // Sorts the union of all threads' ids by bytes, and gives each thread the rank of its ids.
 std::vector<std::string_view> rank_ids(const std::vector<Gathered>& gathered,
-                                       IdTable Gathered::* table,
+                                       IdTable Gathered::*table,
                                        std::vector<std::vector<uint32_t>>& rank_of) {
   IdTable all;
   std::vector<std::vector<uint32_t>> number_of(gathered.size());
@@ -236,14 +237,13 @@ Interactions read_reviews(const std::vector<std::string>& paths, const PrepareOp
   uint64_t bytes = 0;
   for (const std::string& path : paths) {
     const int64_t left = tolerated - static_cast<int64_t>(report.bad.size());
-    FileResult file =
-        read_file(path, options, rules, left, pool, *gathered, bytes, progress);
+    FileResult file = read_file(path, options, rules, left, pool, *gathered, bytes, progress);
     if (static_cast<int64_t>(file.bad.size()) > left) {
       const BadLine& line = file.bad[static_cast<std::size_t>(left)];
-      throw Error(fmt::format("{}:{}: {}{}", line.file, line.line, line.reason,
-                              tolerated > 0 ? fmt::format(" ({} bad lines before it were left out)",
-                                                          tolerated)
-                                            : "; mend it, or leave bad lines out with --skip-bad N"));
+      throw Error(fmt::format(
+          "{}:{}: {}{}", line.file, line.line, line.reason,
+          tolerated > 0 ? fmt::format(" ({} bad lines before it were left out)", tolerated)
+                        : "; mend it, or leave bad lines out with --skip-bad N"));
     }
     report.files.push_back(std::move(file.report));
     report.bad.insert(report.bad.end(), file.bad.begin(), file.bad.end());
@@ -282,18 +282,18 @@ Interactions read_reviews(const std::vector<std::string>& paths, const PrepareOp
     }
   }
   // Within a user by item; equal pairs by content, so that no order of files or threads shows.
-  pool.parallel_for(static_cast<int64_t>(result.users.size()), 1024,
-                    [&](int64_t begin, int64_t end, int) {
-                      for (int64_t u = begin; u < end; ++u) {
-                        std::sort(result.rows.begin() + first[u], result.rows.begin() + first[u + 1],
-                                  [](const Interaction& a, const Interaction& b) {
-                                    if (a.item != b.item) return a.item < b.item;
-                                    if (a.time != b.time) return a.time < b.time;
-                                    if (a.rating != b.rating) return a.rating < b.rating;
-                                    return a.review() < b.review();
-                                  });
-                      }
+  pool.parallel_for(
+      static_cast<int64_t>(result.users.size()), 1024, [&](int64_t begin, int64_t end, int) {
+        for (int64_t u = begin; u < end; ++u) {
+          std::sort(result.rows.begin() + first[u], result.rows.begin() + first[u + 1],
+                    [](const Interaction& a, const Interaction& b) {
+                      if (a.item != b.item) return a.item < b.item;
+                      if (a.time != b.time) return a.time < b.time;
+                      if (a.rating != b.rating) return a.rating < b.rating;
+                      return a.review() < b.review();
                     });
+        }
+      });
   result.memory.push_back(std::move(gathered));
   return result;
 }

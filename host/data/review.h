@@ -12,7 +12,7 @@ namespace cfaa {
 
 struct RawReview {
   std::string_view user, item;
-  std::string_view text;  // empty: the review has no text
+  std::string_view text;                                     // empty: the review has no text
   double rating = std::numeric_limits<double>::quiet_NaN();  // NaN: absent
   double time = std::numeric_limits<double>::quiet_NaN();    // s or ms since 1970; NaN: absent
 };

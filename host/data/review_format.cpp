@@ -16,7 +16,7 @@ namespace {
 
 struct Role {
   const char* name;
-  std::string ColumnChoice::* choice;
+  std::string ColumnChoice::*choice;
   std::vector<std::string> guesses;  // lower case, best first
 };
 
@@ -86,8 +86,8 @@ std::string say(const ColumnChoice& chosen) {
   std::string said;
   for (const Role& role : roles()) {
     const std::string& name = chosen.*role.choice;
-    said += fmt::format("{}{} = {}", said.empty() ? "" : ", ", role.name,
-                        name.empty() ? "none" : name);
+    said +=
+        fmt::format("{}{} = {}", said.empty() ? "" : ", ", role.name, name.empty() ? "none" : name);
   }
   return said;
 }
@@ -113,13 +113,13 @@ std::vector<std::string> python_keys(std::string_view line) {
   return keys;
 }
 
-void detect_object_lines(std::string_view head, const ColumnChoice& choice,
-                         const std::string& path, ReviewFormat& format) {
+void detect_object_lines(std::string_view head, const ColumnChoice& choice, const std::string& path,
+                         ReviewFormat& format) {
   const std::string_view line = first_line(head);
   // repr() writes keys in single quotes or as u'...'; JSON knows double quotes only.
   const std::size_t key = line.find_first_not_of(" \t", line.find('{') + 1);
-  const bool python = key != std::string_view::npos &&
-                      (line[key] == '\'' || line[key] == 'u' || line[key] == 'U');
+  const bool python =
+      key != std::string_view::npos && (line[key] == '\'' || line[key] == 'u' || line[key] == 'U');
   format.kind = python ? FormatKind::python_lines : FormatKind::json_lines;
   format.name = python ? "Python literals" : "JSON lines";
   std::vector<std::string> names = python ? python_keys(line) : json_keys(line);
@@ -139,13 +139,13 @@ void detect_object_lines(std::string_view head, const ColumnChoice& choice,
     const ColumnChoice chosen = choose(names, choice, path);
     format.keys = {chosen.user, chosen.item, "", chosen.rating, chosen.text, chosen.time};
   }
-  format.said = say({format.keys.user, format.keys.item, format.keys.rating, format.keys.text,
-                     format.keys.time});
+  format.said = say(
+      {format.keys.user, format.keys.item, format.keys.rating, format.keys.text, format.keys.time});
 }
 
 bool is_number(const std::string& text) {
-  return !text.empty() && std::all_of(text.begin(), text.end(),
-                                      [](unsigned char c) { return std::isdigit(c); });
+  return !text.empty() &&
+         std::all_of(text.begin(), text.end(), [](unsigned char c) { return std::isdigit(c); });
 }
 
 // RecBole's header types every column: "user_id:token".
@@ -235,9 +235,10 @@ ColumnChoice parse_columns(const std::string& text) {
       if (pair.substr(0, equals) == role.name) found = &role;
     }
     if (equals == std::string_view::npos || equals + 1 == pair.size() || !found) {
-      throw Error(fmt::format("--columns: '{}' is not of the form user=NAME (user, item, rating, "
-                              "text, time), separated by commas",
-                              pair));
+      throw Error(
+          fmt::format("--columns: '{}' is not of the form user=NAME (user, item, rating, "
+                      "text, time), separated by commas",
+                      pair));
     }
     choice.*found->choice = std::string(pair.substr(equals + 1));
   }

@@ -18,11 +18,11 @@ enum class FormatKind { json_lines, python_lines, delimited };
 
 struct ReviewFormat {
   FormatKind kind = FormatKind::json_lines;
-  std::string name;  // for people: "JSON lines (Amazon 2014 / 2018)"
-  std::string said;  // "user = reviewerID, item = asin, ..."
-  ObjectKeys keys;            // of json_lines and python_lines
-  RecordRule rule;            // of delimited
-  DelimitedColumns columns;   // of delimited
+  std::string name;              // for people: "JSON lines (Amazon 2014 / 2018)"
+  std::string said;              // "user = reviewerID, item = asin, ..."
+  ObjectKeys keys;               // of json_lines and python_lines
+  RecordRule rule;               // of delimited
+  DelimitedColumns columns;      // of delimited
   std::size_t header_bytes = 0;  // byte order mark and header, to be skipped
   int64_t header_lines = 0;
 };

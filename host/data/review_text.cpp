@@ -26,9 +26,8 @@ ReviewTextFile::ReviewTextFile(const std::filesystem::path& path) : file_(path.s
   const ReviewTextHeader& h = header();
   if (std::memcmp(h.magic, kMagic, sizeof(kMagic)) != 0) fail("is not a review text file");
   const std::size_t room = size - sizeof(ReviewTextHeader);
-  if (h.count >= room / sizeof(uint64_t) ||
-      h.bytes != room - (h.count + 1) * sizeof(uint64_t) || offsets()[0] != 0 ||
-      offsets()[h.count] != h.bytes) {
+  if (h.count >= room / sizeof(uint64_t) || h.bytes != room - (h.count + 1) * sizeof(uint64_t) ||
+      offsets()[0] != 0 || offsets()[h.count] != h.bytes) {
     fail("is truncated or damaged");
   }
   for (uint64_t i = 0; i < h.count; ++i) {

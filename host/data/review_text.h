@@ -14,10 +14,10 @@
 namespace cfaa {
 
 struct ReviewTextHeader {
-  char magic[8];       // "CFAATXT1"
-  uint64_t count;      // texts
-  uint64_t bytes;      // of all texts
-  uint64_t checksum;   // XXH3-64 of what follows the header
+  char magic[8];      // "CFAATXT1"
+  uint64_t count;     // texts
+  uint64_t bytes;     // of all texts
+  uint64_t checksum;  // XXH3-64 of what follows the header
 };
 static_assert(sizeof(ReviewTextHeader) == 32);
 

@@ -35,9 +35,10 @@ void check_place(const fs::path& place, bool replace, const std::string& marker)
   }
   if (!fs::is_directory(fs::symlink_status(place)) ||
       (!fs::exists(place / marker) && !fs::is_empty(place))) {
-    throw Error(fmt::format("{}: holds no {}, so it was not made by this command and is not "
-                            "replaced; move it away or choose another --out",
-                            place.string(), marker));
+    throw Error(
+        fmt::format("{}: holds no {}, so it was not made by this command and is not "
+                    "replaced; move it away or choose another --out",
+                    place.string(), marker));
   }
 }
 
@@ -61,12 +62,12 @@ StagedDirectory::StagedDirectory(const fs::path& place, bool replace, const std:
   check_place(place_, replace, marker);
   const fs::path parent = place_.parent_path();
   if (!fs::is_directory(parent)) {
-    throw Error(fmt::format("{}: the directory {} does not exist", place.string(),
-                            parent.string()));
+    throw Error(
+        fmt::format("{}: the directory {} does not exist", place.string(), parent.string()));
   }
-  const std::string prefix = "." + place_.filename().string() + ".staging-";
+  const std::string prefix = fmt::format(".{}.staging-", place_.filename().string());
   remove_abandoned(parent, prefix);
-  std::string name = (parent / (prefix + "XXXXXX")).string();
+  std::string name = fmt::format("{}/{}XXXXXX", parent.string(), prefix);
   if (!::mkdtemp(name.data())) fail(parent, "cannot be written to");
   staging_ = name;
   lock_ = ::open(staging_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -105,8 +106,9 @@ void StagedDirectory::commit() {
       if (!rename(0)) fail(place_, "cannot be moved into place");
     } else if ((errno == EEXIST || errno == EINVAL) && replace_) {
       if (!rename(RENAME_EXCHANGE)) {
-        fail(place_, "this file system cannot exchange it for the new one in one step (remove it "
-                     "first, or choose another --out)");
+        fail(place_,
+             "this file system cannot exchange it for the new one in one step (remove it "
+             "first, or choose another --out)");
       }
       exchanged = true;
     } else if (errno == EEXIST) {

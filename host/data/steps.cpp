@@ -15,13 +15,13 @@ namespace {
 template <class Keep>
 void filter(Interactions& domain, const Keep& keep) {
   auto& rows = domain.rows;
-  rows.erase(std::remove_if(rows.begin(), rows.end(),
-                            [&](const Interaction& row) { return !keep(row); }),
-             rows.end());
+  rows.erase(
+      std::remove_if(rows.begin(), rows.end(), [&](const Interaction& row) { return !keep(row); }),
+      rows.end());
 }
 
 // Which numbers have a row.
-std::vector<char> present(const Interactions& domain, uint32_t Interaction::* side,
+std::vector<char> present(const Interactions& domain, uint32_t Interaction::*side,
                           std::size_t ids) {
   std::vector<char> has(ids, 0);
   for (const Interaction& row : domain.rows) has[row.*side] = 1;
@@ -69,9 +69,10 @@ void remove_duplicates(Interactions& domain, Duplicates rule, const std::string&
     } else if (rule == Duplicates::latest) {
       rows[kept - 1] = rows[i];
     } else if (rule == Duplicates::error) {
-      throw Error(fmt::format("{}: user {} reviewed item {} more than once; choose which to keep "
-                              "with --duplicates latest|earliest",
-                              name, domain.users[rows[i].user], domain.items[rows[i].item]));
+      throw Error(
+          fmt::format("{}: user {} reviewed item {} more than once; choose which to keep "
+                      "with --duplicates latest|earliest",
+                      name, domain.users[rows[i].user], domain.items[rows[i].item]));
     }
   }
   rows.resize(kept);
@@ -142,9 +143,10 @@ OverlapCounts resolve_overlap(Interactions& source, Interactions& target, Overla
   common.users = mark_common(source.users, source_users, target.users, target_users);
   common.items = mark_common(source.items, source_items, target.items, target_items);
   if (rule == Overlap::error && common.users + common.items > 0) {
-    throw Error(fmt::format("{} users and {} items occur in both domains; --overlap drop-target, "
-                            "drop-source or separate says what becomes of them",
-                            common.users, common.items));
+    throw Error(
+        fmt::format("{} users and {} items occur in both domains; --overlap drop-target, "
+                    "drop-source or separate says what becomes of them",
+                    common.users, common.items));
   }
   if (rule == Overlap::drop_target) {
     filter(target, [&](const Interaction& row) {

@@ -16,7 +16,7 @@ namespace {
 constexpr uint32_t kAbsent = 0xFFFFFFFF;
 
 // The index of each number that has rows: its rank among them.
-std::vector<uint32_t> compact(const Interactions& domain, uint32_t Interaction::* side,
+std::vector<uint32_t> compact(const Interactions& domain, uint32_t Interaction::*side,
                               const std::vector<std::string_view>& ids, IdList& kept) {
   std::vector<uint32_t> index(ids.size(), kAbsent);
   for (const Interaction& row : domain.rows) index[row.*side] = 0;

@@ -11,8 +11,14 @@
 //   U S U' = (RR')^(1/2),  V S V' = R' (RR')^(-1/2) R
 //   dA_ij = dL_ii - dL_ij,  dB = sign(B) o (dA + dA')/2
 //
-// (RR')^(1/2) comes from one symmetric eigendecomposition. The distance's own derivative needs no
-// upstream but a factor, so dB is made with the forward. The graph part runs in T.
+// The same without the cancellation, which float could not afford when the domains are close: with
+// Q = (RR')^(-1/2) R the polar factor of R, and E = C_T - C_S Q,
+//
+//   d_W = |E|^2,  dL_S = Sigma_S E (C_S Q)',  dL_T = -C_T E' Sigma_T
+//
+// The distance's own derivative needs no upstream but a factor, so dB is made with the forward. The
+// graph part runs in T, (RR')^(-1/2) in double. A graph that is not connected (graph_floor = 0) or
+// a distance that is not finite is latched as a fault (host/core/fault.h).
 
 #include "host/core/context.h"
 #include "host/core/view.h"
@@ -22,10 +28,9 @@ namespace cfaa {
 // Of P pairs. Views into the arena, valid until its scope ends.
 template <class T>
 struct GraphWasserstein {
-  VectorView<T> distance;  // (P)         d_W
-  View<double, 3>
-      b_gradient;        // (2P, D, D)  of d_W; sets 0 .. P-1 are the sources, then the targets
-  View<T, 3> laplacian;  // (2P, D, D)
+  VectorView<T> distance;      // (P)         d_W
+  View<double, 3> b_gradient;  // (2P, D, D)  of d_W; the pairs' sources first, then their targets
+  View<T, 3> laplacian;        // (2P, D, D)
 };
 
 // `b` is (2P, D, D) with zero diagonals, D >= 2. Takes the result's memory from context.scratch().

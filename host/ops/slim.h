@@ -10,7 +10,8 @@
 //   exact   gamma_j = (1 - nu (Theta Xi)_jj) / Theta_jj,  B = I - nu Theta Xi - Theta diag(gamma)
 //   paper   B_ij = -Theta_ij / Theta_jj, off the diagonal, as the paper prints it
 //
-// NuScale::relative takes nu times the mean diagonal of the set's own Z'Z. The objective
+// NuScale::relative takes nu times the mean diagonal of the set's own Z'Z (nu itself for a set of
+// zeros, whose B is 0 whatever nu is). The objective
 // 1/2 |Z - ZB|^2 + 2 nu Tr((BB' + delta I)^(1/2)) is reported after each round; the exact step
 // never raises it.
 //
@@ -21,6 +22,12 @@
 //   exact   dTheta = -nu G Xi - G diag(gamma) - nu diag(g / Theta_jj) Xi - diag(g gamma / Theta_jj)
 //   paper   dTheta_ij = -G_ij / Theta_jj,  dTheta_jj = sum_i G_ij Theta_ij / Theta_jj^2
 //   both    dGram = -Theta dTheta Theta,  dZ += Z (dGram + dGram')
+//
+// Either step is I - B = Theta W with some W, and dTheta = -H W with H = G + diag(g / Theta_jj), so
+// both come to dGram = (Theta H)(I - B)': two products, and neither Xi nor gamma.
+//
+// A matrix that cannot be factored, or an objective that is not finite, is latched as a fault
+// (host/core/fault.h) that names the set; the set's results then mean nothing.
 
 #include <span>
 
@@ -35,7 +42,7 @@ struct Slim {
   View<double, 3> b;             // (S, D, D)  diagonal zero
   View<double, 3> theta;         // (S, D, D)  of the last round, symmetric
   View<double, 3> xi;            // (S, D, D)  of the last round, symmetric; empty while it is 2 I
-  MatrixView<double> gamma;      // (S, D)     of the last round; exact step only
+  MatrixView<double> gamma;      // (S, D)     of the last round; 1 / Theta_jj for the paper's step
   VectorView<double> nu;         // (S)        as used
   MatrixView<double> objective;  // (S, iterations)  NaN after the round a set stopped at
   VectorView<int32_t> rounds;    // (S)        rounds made

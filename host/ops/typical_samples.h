@@ -13,8 +13,8 @@
 //
 // Squares are taken of centred columns in units of their spread, so that they neither vanish nor
 // overflow. alpha_q = 0 (both columns constant) gives Psi = 1/K. Where s_j = 0, M_j keeps its value
-// and gets no gradient; a weight below 2^-100 (float) or 2^-1000 (double) of the largest of its row
-// counts as 0. A column with NaN or infinity gives NaN and sets the fault latch.
+// and gets no gradient; an s_j too small to be resolved (below about N 2^-100 in float, N 2^-960 in
+// double) counts as 0. A column with NaN or infinity gives NaN and sets the fault latch.
 //
 // The backward holds Psi, alpha_q and the start fixed:  dZ_iq += sum_j Psi_ij dM_jq / s_jq.
 

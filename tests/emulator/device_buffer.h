@@ -17,8 +17,7 @@ class DeviceBuffer {
     CFAA_CUDA_CHECK(cudaMalloc(&data_, size * sizeof(T)));
   }
   explicit DeviceBuffer(const std::vector<T>& values) : DeviceBuffer(values.size()) {
-    CFAA_CUDA_CHECK(
-        cudaMemcpy(data_, values.data(), size_ * sizeof(T), cudaMemcpyHostToDevice));
+    CFAA_CUDA_CHECK(cudaMemcpy(data_, values.data(), size_ * sizeof(T), cudaMemcpyHostToDevice));
   }
   ~DeviceBuffer() { CFAA_CUDA_WARN(cudaFree(data_)); }
   DeviceBuffer(const DeviceBuffer&) = delete;

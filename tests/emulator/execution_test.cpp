@@ -139,8 +139,12 @@ void check_reductions() {
   }
 }
 
-TEST(Execution, BlockReductionsEqualPlainLoopsInFloat) { check_reductions<float>(); }
-TEST(Execution, BlockReductionsEqualPlainLoopsInDouble) { check_reductions<double>(); }
+TEST(Execution, BlockReductionsEqualPlainLoopsInFloat) {
+  check_reductions<float>();
+}
+TEST(Execution, BlockReductionsEqualPlainLoopsInDouble) {
+  check_reductions<double>();
+}
 
 template <typename T>
 __global__ void sort_column(const T* in, int n, T* out) {

@@ -113,8 +113,8 @@ TEST_F(Library, BatchedGemmsEqualSingleOnes) {
 
   CFAA_CUDA_CHECK(cublasDgemmStridedBatched(blas, CUBLAS_OP_T, CUBLAS_OP_N, n, n, n, &alpha, da, n,
                                             n * n, db, n, n * n, &zero, strided, n, n * n, batch));
-  CFAA_CUDA_CHECK(cublasDgemmBatched(blas, CUBLAS_OP_T, CUBLAS_OP_N, n, n, n, &alpha, dpa, n, dpb, n,
-                                     &zero, dpc, n, batch));
+  CFAA_CUDA_CHECK(cublasDgemmBatched(blas, CUBLAS_OP_T, CUBLAS_OP_N, n, n, n, &alpha, dpa, n, dpb,
+                                     n, &zero, dpc, n, batch));
   for (int i = 0; i < batch; ++i) {
     CFAA_CUDA_CHECK(cublasDgemm(blas, CUBLAS_OP_T, CUBLAS_OP_N, n, n, n, &alpha, da + i * n * n, n,
                                 db + i * n * n, n, &zero, single + i * n * n, n));
@@ -160,8 +160,8 @@ TEST_F(Library, GeamTransposesAndAdds) {
   Matrix c(m, n, 1, 3);
   DeviceBuffer<double> da(a.values), db(b.values), dc(c.values);
 
-  CFAA_CUDA_CHECK(cublasDgeam(blas, CUBLAS_OP_T, CUBLAS_OP_N, m, n, &alpha, da, a.leading, &beta, db,
-                              b.leading, dc, c.leading));
+  CFAA_CUDA_CHECK(cublasDgeam(blas, CUBLAS_OP_T, CUBLAS_OP_N, m, n, &alpha, da, a.leading, &beta,
+                              db, b.leading, dc, c.leading));
 
   for (int i = 0; i < m; ++i) {
     for (int j = 0; j < n; ++j) c.at(i, j) = alpha * a.at(j, i) + beta * b.at(i, j);
@@ -181,8 +181,8 @@ TEST_F(Library, SymmTrmmAndDgmmEqualPlainLoops) {
   CFAA_CUDA_CHECK(cublasDtrmm(blas, CUBLAS_SIDE_LEFT, CUBLAS_FILL_MODE_LOWER, CUBLAS_OP_T,
                               CUBLAS_DIAG_NON_UNIT, m, n, &alpha, ds, s.leading, db, b.leading,
                               dtrmm, trmm.leading));
-  CFAA_CUDA_CHECK(cublasDdgmm(blas, CUBLAS_SIDE_RIGHT, m, n, db, b.leading, dx, 1, ddgmm,
-                              dgmm.leading));
+  CFAA_CUDA_CHECK(
+      cublasDdgmm(blas, CUBLAS_SIDE_RIGHT, m, n, db, b.leading, dx, 1, ddgmm, dgmm.leading));
 
   for (int i = 0; i < m; ++i) {
     for (int j = 0; j < n; ++j) {
@@ -283,14 +283,14 @@ TEST_F(Library, PotrfAndPotriInvertAndExplainFailures) {
   DeviceBuffer<double> factor(a.values);
   DeviceBuffer<int> info(1);
   int size = 0;
-  CFAA_CUDA_CHECK(cusolverDnDpotrf_bufferSize(solver, CUBLAS_FILL_MODE_LOWER, n, factor, a.leading,
-                                              &size));
+  CFAA_CUDA_CHECK(
+      cusolverDnDpotrf_bufferSize(solver, CUBLAS_FILL_MODE_LOWER, n, factor, a.leading, &size));
   DeviceBuffer<double> work(static_cast<std::size_t>(size));
 
-  CFAA_CUDA_CHECK(cusolverDnDpotrf(solver, CUBLAS_FILL_MODE_LOWER, n, factor, a.leading, work, size,
-                                   info));
-  CFAA_CUDA_CHECK(cusolverDnDpotri(solver, CUBLAS_FILL_MODE_LOWER, n, factor, a.leading, work, size,
-                                   info));
+  CFAA_CUDA_CHECK(
+      cusolverDnDpotrf(solver, CUBLAS_FILL_MODE_LOWER, n, factor, a.leading, work, size, info));
+  CFAA_CUDA_CHECK(
+      cusolverDnDpotri(solver, CUBLAS_FILL_MODE_LOWER, n, factor, a.leading, work, size, info));
 
   Matrix inverse = a;
   inverse.values = factor.values();
@@ -303,8 +303,8 @@ TEST_F(Library, PotrfAndPotriInvertAndExplainFailures) {
   }
 
   DeviceBuffer<double> indefinite(std::vector<double>{1, 0, 0, -1});
-  CFAA_CUDA_CHECK(cusolverDnDpotrf(solver, CUBLAS_FILL_MODE_LOWER, 2, indefinite, 2, work, size,
-                                   info));
+  CFAA_CUDA_CHECK(
+      cusolverDnDpotrf(solver, CUBLAS_FILL_MODE_LOWER, 2, indefinite, 2, work, size, info));
   EXPECT_EQ(info.values()[0], 2) << "the leading minor of order 2 is not positive";
 }
 
@@ -329,10 +329,10 @@ TEST_F(Library, EigensolversReturnAscendingValuesAndVectorsInColumns) {
                                               &size));
   DeviceBuffer<double> work(static_cast<std::size_t>(size));
 
-  CFAA_CUDA_CHECK(cusolverDnXsyevBatched(
-      solver, params, CUSOLVER_EIG_MODE_VECTOR, CUBLAS_FILL_MODE_LOWER, n, CUDA_R_64F, vectors, n,
-      CUDA_R_64F, values, CUDA_R_64F, device_work, on_device, host_work.data(), on_host, info,
-      batch));
+  CFAA_CUDA_CHECK(cusolverDnXsyevBatched(solver, params, CUSOLVER_EIG_MODE_VECTOR,
+                                         CUBLAS_FILL_MODE_LOWER, n, CUDA_R_64F, vectors, n,
+                                         CUDA_R_64F, values, CUDA_R_64F, device_work, on_device,
+                                         host_work.data(), on_host, info, batch));
   CFAA_CUDA_CHECK(cusolverDnDsyevd(solver, CUSOLVER_EIG_MODE_VECTOR, CUBLAS_FILL_MODE_LOWER, n,
                                    single, n, single_values, work, size, info));
 

@@ -137,11 +137,11 @@ TEST_F(Streams, APinnedResultIsNotThereBeforeTheWait) {
 }
 
 TEST_F(Streams, TwoDimensionalCopiesKeepTheirPitch) {
-  const std::vector<float> host = {1, 2, 3, 4, 5, 6};  // (2, 3)
+  const std::vector<float> host = {1, 2, 3, 4, 5, 6};        // (2, 3)
   DeviceBuffer<float> padded(std::vector<float>(8, -1.0f));  // (2, 4)
 
-  CFAA_CUDA_CHECK(cudaMemcpy2DAsync(padded, 16, host.data(), 12, 12, 2, cudaMemcpyHostToDevice,
-                                    first));
+  CFAA_CUDA_CHECK(
+      cudaMemcpy2DAsync(padded, 16, host.data(), 12, 12, 2, cudaMemcpyHostToDevice, first));
 
   EXPECT_EQ(padded.values(), (std::vector<float>{1, 2, 3, -1, 4, 5, 6, -1}));
 }
@@ -211,8 +211,7 @@ TEST_F(Graphs, CaptureRecordsAndReplayRuns) {
   DeviceBuffer<float> device_step(1);
 
   cudaGraphExec_t exec = capture([&] {
-    CFAA_CUDA_CHECK(
-        cudaMemcpyAsync(device_step, step.data(), 4, cudaMemcpyHostToDevice, first));
+    CFAA_CUDA_CHECK(cudaMemcpyAsync(device_step, step.data(), 4, cudaMemcpyHostToDevice, first));
     launch(first, add_to, 1, 32, 0, z.data(), 2.0f, 4);
     launch(first, scale, 1, 32, 0, z.data(), 10.0f, 4);
   });

@@ -47,7 +47,8 @@ TEST_F(Strictness, AMissingSyncthreadsIsFoundWhateverTheSeed) {
           launch(nullptr, neighbour, 1, 64, 0, out.data(), false);
           finish();
         },
-        "kernel cfaa::cuda::neighbour block .0, 0, 0. thread .*(race in shared memory.*__syncthreads "
+        "kernel cfaa::cuda::neighbour block .0, 0, 0. thread .*(race in shared "
+        "memory.*__syncthreads "
         "missing|uninitialised)");
   }
 
@@ -293,9 +294,10 @@ void copy_on_device(const float* in, float* out, int n) {
 TEST_F(Strictness, AReadPastTheEndOfABufferIsFound) {
   DeviceBuffer<float> in(64), out(4096);  // 256 bytes: no slack behind them
 
-  EXPECT_DEATH(copy_on_device(in, out, 65),
-               "kernel cfaa::cuda::copy_all block .0, 0, 0. thread .0, 0, 0. read past the end of a "
-               "buffer of 256 bytes");
+  EXPECT_DEATH(
+      copy_on_device(in, out, 65),
+      "kernel cfaa::cuda::copy_all block .0, 0, 0. thread .0, 0, 0. read past the end of a "
+      "buffer of 256 bytes");
 }
 
 TEST_F(Strictness, AWritePastTheEndOfABufferIsFoundToTheByte) {
@@ -353,8 +355,9 @@ TEST_F(Strictness, UseAfterFreeIsFound) {
   CFAA_CUDA_CHECK(cudaMalloc(&gone, 256));
   CFAA_CUDA_CHECK(cudaFree(gone));
 
-  EXPECT_DEATH(copy_on_device(gone, out, 64),
-               "kernel cfaa::cuda::copy_all: argument 0 points to freed device memory .use after free");
+  EXPECT_DEATH(
+      copy_on_device(gone, out, 64),
+      "kernel cfaa::cuda::copy_all: argument 0 points to freed device memory .use after free");
   EXPECT_DEATH(
       {
         volatile float value = *gone;
@@ -392,7 +395,8 @@ TEST_F(Strictness, APointerOfTheHostOrOfAnotherDeviceIsFound) {
   CFAA_CUDA_CHECK(cudaMalloc(&other, 256));
   CFAA_CUDA_CHECK(cudaSetDevice(0));
 
-  EXPECT_DEATH(copy_on_device(host.data(), out, 64), "argument 0 is host memory, not device memory");
+  EXPECT_DEATH(copy_on_device(host.data(), out, 64),
+               "argument 0 is host memory, not device memory");
   EXPECT_DEATH(copy_on_device(out, other, 64),
                "argument 1 is memory of device 1, used on device 0");
   CFAA_CUDA_CHECK(cudaFree(other));
@@ -424,9 +428,42 @@ TEST_F(Strictness, WrongPointersInAStructureAreFound) {
 
   EXPECT_DEATH(launch(nullptr, copy_views<Views>, 1, 32, 0, Views{gone, out, 32}),
                "byte 0 of argument 0 points to freed device memory");
-  EXPECT_DEATH(launch(nullptr, copy_views<ListedViews>, 1, 32, 0,
-                      ListedViews{{host.data(), out, 32}}),
-               "a pointer in argument 0 is host memory");
+  EXPECT_DEATH(
+      launch(nullptr, copy_views<ListedViews>, 1, 32, 0, ListedViews{{host.data(), out, 32}}),
+      "a pointer in argument 0 is host memory");
+}
+
+__device__ float sum_down(int n) {
+  volatile float row[64];
+  row[n % 64] = static_cast<float>(n);
+  return n == 0 ? 0.0f : sum_down(n - 1) + row[n % 64];
+}
+__global__ void deep_calls(float* out, int n) {
+  out[0] = sum_down(n);
+}
+
+TEST_F(Strictness, AThreadThatRunsOutOfStackIsFound) {
+  DeviceBuffer<float> out(1);
+  const auto run = [&](int depth) {
+    launch(nullptr, deep_calls, 1, 1, 0, out.data(), depth);
+    return out.values()[0];
+  };
+
+  EXPECT_EQ(run(100), 5050.0f);
+  EXPECT_DEATH(run(100000), "kernel cfaa::cuda::deep_calls .* ran out of stack");
+}
+
+__global__ void follow_null(float* out) {
+  *out = 1.0f;
+}
+
+TEST_F(Strictness, ANullPointerIsNamed) {
+  EXPECT_DEATH(
+      {
+        launch(nullptr, follow_null, 1, 1, 0, nullptr);
+        finish();
+      },
+      "kernel cfaa::cuda::follow_null .* wrote address .*null pointer|null pointer of type");
 }
 
 // Launch limits.
@@ -497,8 +534,9 @@ TEST_F(Strictness, ALeadingDimensionInRowMajorOrderIsRefusedByCublas) {
   // The leading dimension of a row-major matrix is its number of columns.
   EXPECT_EQ(gemm(m, n, k, n, n), CUBLAS_STATUS_INVALID_VALUE);
   // Where columns > rows the leading dimension is legal, but the matrix no longer fits its buffer.
-  EXPECT_DEATH(gemm(m, n, m, n, n),
-               "cublasSgemm: (B|C) needs [0-9]+ bytes, which run [0-9]+ bytes past the end of a buffer");
+  EXPECT_DEATH(
+      gemm(m, n, m, n, n),
+      "cublasSgemm: (B|C) needs [0-9]+ bytes, which run [0-9]+ bytes past the end of a buffer");
   EXPECT_EQ(gemm(m, n, m, k, m), CUBLAS_STATUS_SUCCESS);
   finish();
   CFAA_CUDA_CHECK(cublasDestroy(blas));
@@ -564,7 +602,8 @@ TEST_F(Strictness, AGraphReplayedAfterAFreeIsFound) {
         CFAA_CUDA_CHECK(cudaGraphLaunch(exec, stream));
         CFAA_CUDA_CHECK(cudaStreamSynchronize(stream));
       },
-      "kernel cfaa::cuda::copy_all, replayed from a graph: argument 0 points to freed device memory");
+      "kernel cfaa::cuda::copy_all, replayed from a graph: argument 0 points to freed device "
+      "memory");
   CFAA_CUDA_CHECK(cudaGraphExecDestroy(exec));
   CFAA_CUDA_CHECK(cudaGraphDestroy(graph));
   CFAA_CUDA_CHECK(cudaStreamDestroy(stream));

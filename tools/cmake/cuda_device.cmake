@@ -16,10 +16,18 @@ else()
   endif()
   enable_language(CUDA)
   find_package(CUDAToolkit 12.6 REQUIRED)
+  # CMake before 3.26 does not know that nvcc has C++20, nor by which flag.
+  if(NOT CMAKE_CUDA20_STANDARD_COMPILE_OPTION)
+    set(CMAKE_CUDA20_STANDARD_COMPILE_OPTION -std=c++20)
+    set(CMAKE_CUDA20_EXTENSION_COMPILE_OPTION -std=c++20)
+  endif()
   set(CMAKE_CUDA_STANDARD 20)
   find_path(CUTLASS_INCLUDE_DIR cutlass/cutlass.h
-            HINTS ${CMAKE_SOURCE_DIR}/build/deps/cutlass_library/source/include
-            REQUIRED)
+            HINTS ${CMAKE_SOURCE_DIR}/build/deps/cutlass_library/source/include)
+  if(NOT CUTLASS_INCLUDE_DIR)
+    message(FATAL_ERROR "The CUTLASS headers were not found: run tools/setup, or point "
+                        "-DCUTLASS_INCLUDE_DIR=... at the folder that holds cutlass/cutlass.h")
+  endif()
   add_library(cfaa_cuda OBJECT ${cfaa_cuda_sources})
   target_include_directories(cfaa_cuda SYSTEM PRIVATE ${CUTLASS_INCLUDE_DIR})
   target_link_libraries(cfaa_cuda PUBLIC cfaa_flags CUDA::cudart CUDA::cublas CUDA::cusolver

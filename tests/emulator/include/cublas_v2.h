@@ -1,6 +1,6 @@
 #pragma once
-// The part of cuBLAS that the project calls, with its names, values and signatures. Column-major, as
-// cuBLAS is. See tests/emulator/src/blas.cpp.
+// The part of cuBLAS that the project calls, with its names, values and signatures. Column-major,
+// as cuBLAS is. See tests/emulator/src/blas.cpp.
 
 #include "cuda_runtime_api.h"
 #include "library_types.h"
@@ -79,10 +79,10 @@ cublasStatus_t cublasSgemmStridedBatched(cublasHandle_t handle, cublasOperation_
                                          long long int strideB, const float* beta, float* C,
                                          int ldc, long long int strideC, int batchCount);
 cublasStatus_t cublasSgemmBatched(cublasHandle_t handle, cublasOperation_t transa,
-                                  cublasOperation_t transb, int m, int n, int k,
-                                  const float* alpha, const float* const Aarray[], int lda,
-                                  const float* const Barray[], int ldb, const float* beta,
-                                  float* const Carray[], int ldc, int batchCount);
+                                  cublasOperation_t transb, int m, int n, int k, const float* alpha,
+                                  const float* const Aarray[], int lda, const float* const Barray[],
+                                  int ldb, const float* beta, float* const Carray[], int ldc,
+                                  int batchCount);
 cublasStatus_t cublasSsyrk(cublasHandle_t handle, cublasFillMode_t uplo, cublasOperation_t trans,
                            int n, int k, const float* alpha, const float* A, int lda,
                            const float* beta, float* C, int ldc);

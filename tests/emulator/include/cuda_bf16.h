@@ -25,9 +25,15 @@ struct alignas(4) __nv_bfloat162 {
 };
 typedef __nv_bfloat162 nv_bfloat162;
 
-inline __nv_bfloat16 __float2bfloat16(float x) { return __nv_bfloat16(x); }
-inline __nv_bfloat16 __float2bfloat16_rn(float x) { return __nv_bfloat16(x); }
-inline float __bfloat162float(__nv_bfloat16 x) { return static_cast<float>(x); }
+inline __nv_bfloat16 __float2bfloat16(float x) {
+  return __nv_bfloat16(x);
+}
+inline __nv_bfloat16 __float2bfloat16_rn(float x) {
+  return __nv_bfloat16(x);
+}
+inline float __bfloat162float(__nv_bfloat16 x) {
+  return static_cast<float>(x);
+}
 inline __nv_bfloat16 __ushort_as_bfloat16(unsigned short x) {
   return std::bit_cast<__nv_bfloat16>(x);
 }

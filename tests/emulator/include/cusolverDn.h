@@ -47,14 +47,14 @@ cusolverStatus_t cusolverDnXsyevBatched(cusolverDnHandle_t handle, cusolverDnPar
                                         void* bufferOnHost, std::size_t workspaceInBytesOnHost,
                                         int* info, int64_t batchSize);
 
-cusolverStatus_t cusolverDnSpotrf_bufferSize(cusolverDnHandle_t handle, cublasFillMode_t uplo, int n,
-                                             float* A, int lda, int* Lwork);
+cusolverStatus_t cusolverDnSpotrf_bufferSize(cusolverDnHandle_t handle, cublasFillMode_t uplo,
+                                             int n, float* A, int lda, int* Lwork);
 cusolverStatus_t cusolverDnSpotrf(cusolverDnHandle_t handle, cublasFillMode_t uplo, int n, float* A,
                                   int lda, float* Workspace, int Lwork, int* devInfo);
 cusolverStatus_t cusolverDnSpotrfBatched(cusolverDnHandle_t handle, cublasFillMode_t uplo, int n,
                                          float* Aarray[], int lda, int* infoArray, int batchSize);
-cusolverStatus_t cusolverDnSpotri_bufferSize(cusolverDnHandle_t handle, cublasFillMode_t uplo, int n,
-                                             float* A, int lda, int* lwork);
+cusolverStatus_t cusolverDnSpotri_bufferSize(cusolverDnHandle_t handle, cublasFillMode_t uplo,
+                                             int n, float* A, int lda, int* lwork);
 cusolverStatus_t cusolverDnSpotri(cusolverDnHandle_t handle, cublasFillMode_t uplo, int n, float* A,
                                   int lda, float* work, int lwork, int* devInfo);
 cusolverStatus_t cusolverDnSsyevd_bufferSize(cusolverDnHandle_t handle, cusolverEigMode_t jobz,
@@ -64,16 +64,16 @@ cusolverStatus_t cusolverDnSsyevd(cusolverDnHandle_t handle, cusolverEigMode_t j
                                   cublasFillMode_t uplo, int n, float* A, int lda, float* W,
                                   float* work, int lwork, int* info);
 
-cusolverStatus_t cusolverDnDpotrf_bufferSize(cusolverDnHandle_t handle, cublasFillMode_t uplo, int n,
-                                             double* A, int lda, int* Lwork);
-cusolverStatus_t cusolverDnDpotrf(cusolverDnHandle_t handle, cublasFillMode_t uplo, int n, double* A,
-                                  int lda, double* Workspace, int Lwork, int* devInfo);
+cusolverStatus_t cusolverDnDpotrf_bufferSize(cusolverDnHandle_t handle, cublasFillMode_t uplo,
+                                             int n, double* A, int lda, int* Lwork);
+cusolverStatus_t cusolverDnDpotrf(cusolverDnHandle_t handle, cublasFillMode_t uplo, int n,
+                                  double* A, int lda, double* Workspace, int Lwork, int* devInfo);
 cusolverStatus_t cusolverDnDpotrfBatched(cusolverDnHandle_t handle, cublasFillMode_t uplo, int n,
                                          double* Aarray[], int lda, int* infoArray, int batchSize);
-cusolverStatus_t cusolverDnDpotri_bufferSize(cusolverDnHandle_t handle, cublasFillMode_t uplo, int n,
-                                             double* A, int lda, int* lwork);
-cusolverStatus_t cusolverDnDpotri(cusolverDnHandle_t handle, cublasFillMode_t uplo, int n, double* A,
-                                  int lda, double* work, int lwork, int* devInfo);
+cusolverStatus_t cusolverDnDpotri_bufferSize(cusolverDnHandle_t handle, cublasFillMode_t uplo,
+                                             int n, double* A, int lda, int* lwork);
+cusolverStatus_t cusolverDnDpotri(cusolverDnHandle_t handle, cublasFillMode_t uplo, int n,
+                                  double* A, int lda, double* work, int lwork, int* devInfo);
 cusolverStatus_t cusolverDnDsyevd_bufferSize(cusolverDnHandle_t handle, cusolverEigMode_t jobz,
                                              cublasFillMode_t uplo, int n, const double* A, int lda,
                                              const double* W, int* lwork);

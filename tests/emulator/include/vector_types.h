@@ -12,19 +12,25 @@ struct dim3 {
   constexpr operator uint3() const { return uint3{x, y, z}; }
 };
 
-#define CFAA_EMULATOR_VECTORS(T, name, align2, align4)                          \
-  struct alignas(align2) name##2 {                                              \
-    T x, y;                                                                     \
-  };                                                                            \
-  struct name##3 {                                                              \
-    T x, y, z;                                                                  \
-  };                                                                            \
-  struct alignas(align4) name##4 {                                              \
-    T x, y, z, w;                                                               \
-  };                                                                            \
-  inline constexpr name##2 make_##name##2(T x, T y) { return {x, y}; }          \
-  inline constexpr name##3 make_##name##3(T x, T y, T z) { return {x, y, z}; }  \
-  inline constexpr name##4 make_##name##4(T x, T y, T z, T w) { return {x, y, z, w}; }
+#define CFAA_EMULATOR_VECTORS(T, name, align2, align4)          \
+  struct alignas(align2) name##2 {                              \
+    T x, y;                                                     \
+  };                                                            \
+  struct name##3 {                                              \
+    T x, y, z;                                                  \
+  };                                                            \
+  struct alignas(align4) name##4 {                              \
+    T x, y, z, w;                                               \
+  };                                                            \
+  inline constexpr name##2 make_##name##2(T x, T y) {           \
+    return {x, y};                                              \
+  }                                                             \
+  inline constexpr name##3 make_##name##3(T x, T y, T z) {      \
+    return {x, y, z};                                           \
+  }                                                             \
+  inline constexpr name##4 make_##name##4(T x, T y, T z, T w) { \
+    return {x, y, z, w};                                        \
+  }
 
 CFAA_EMULATOR_VECTORS(float, float, 8, 16)
 CFAA_EMULATOR_VECTORS(double, double, 16, 16)

@@ -24,11 +24,13 @@ std::set<cublasHandle_t>& handles() {
 }
 
 // Host BLAS by type of scalar.
-#define CFAA_BLAS(name)                                                       \
-  template <typename T, typename... Arguments>                                \
-  auto name(Arguments... arguments) {                                         \
-    if constexpr (std::is_same_v<T, float>) return cblas_s##name(arguments...); \
-    else return cblas_d##name(arguments...);                                  \
+#define CFAA_BLAS(name)                        \
+  template <typename T, typename... Arguments> \
+  auto name(Arguments... arguments) {          \
+    if constexpr (std::is_same_v<T, float>)    \
+      return cblas_s##name(arguments...);      \
+    else                                       \
+      return cblas_d##name(arguments...);      \
   }
 CFAA_BLAS(gemm)
 CFAA_BLAS(syrk)
@@ -44,11 +46,15 @@ CFAA_BLAS(scal)
 CFAA_BLAS(copy)
 #undef CFAA_BLAS
 
-CBLAS_TRANSPOSE host(cublasOperation_t op) { return op == CUBLAS_OP_N ? CblasNoTrans : CblasTrans; }
+CBLAS_TRANSPOSE host(cublasOperation_t op) {
+  return op == CUBLAS_OP_N ? CblasNoTrans : CblasTrans;
+}
 CBLAS_UPLO host(cublasFillMode_t uplo) {
   return uplo == CUBLAS_FILL_MODE_LOWER ? CblasLower : CblasUpper;
 }
-CBLAS_SIDE host(cublasSideMode_t side) { return side == CUBLAS_SIDE_LEFT ? CblasLeft : CblasRight; }
+CBLAS_SIDE host(cublasSideMode_t side) {
+  return side == CUBLAS_SIDE_LEFT ? CblasLeft : CblasRight;
+}
 CBLAS_DIAG host(cublasDiagType_t diag) {
   return diag == CUBLAS_DIAG_UNIT ? CblasUnit : CblasNonUnit;
 }
@@ -103,13 +109,14 @@ cublasStatus_t begin(const char* name, cublasHandle_t handle) {
   return CUBLAS_STATUS_SUCCESS;
 }
 
-#define CFAA_BEGIN(name)                                                      \
-  Locked locked(runtime_lock());                                              \
-  if (cublasStatus_t status = begin(name, handle)) return status;             \
+#define CFAA_BEGIN(name)                                          \
+  Locked locked(runtime_lock());                                  \
+  if (cublasStatus_t status = begin(name, handle)) return status; \
   BlasCall call(name, handle)
 #define CFAA_REQUIRE(condition) \
   if (!(condition)) return CUBLAS_STATUS_INVALID_VALUE
-#define CFAA_SIZES(...) CFAA_REQUIRE(call.require(non_negative({__VA_ARGS__}), "a size is negative"))
+#define CFAA_SIZES(...) \
+  CFAA_REQUIRE(call.require(non_negative({__VA_ARGS__}), "a size is negative"))
 
 bool non_negative(std::initializer_list<long long> sizes) {
   for (long long size : sizes) {
@@ -516,16 +523,26 @@ cublasStatus_t cublasGetPointerMode(cublasHandle_t handle, cublasPointerMode_t* 
 }
 const char* cublasGetStatusName(cublasStatus_t status) {
   switch (status) {
-    case CUBLAS_STATUS_SUCCESS: return "CUBLAS_STATUS_SUCCESS";
-    case CUBLAS_STATUS_NOT_INITIALIZED: return "CUBLAS_STATUS_NOT_INITIALIZED";
-    case CUBLAS_STATUS_ALLOC_FAILED: return "CUBLAS_STATUS_ALLOC_FAILED";
-    case CUBLAS_STATUS_INVALID_VALUE: return "CUBLAS_STATUS_INVALID_VALUE";
-    case CUBLAS_STATUS_ARCH_MISMATCH: return "CUBLAS_STATUS_ARCH_MISMATCH";
-    case CUBLAS_STATUS_MAPPING_ERROR: return "CUBLAS_STATUS_MAPPING_ERROR";
-    case CUBLAS_STATUS_EXECUTION_FAILED: return "CUBLAS_STATUS_EXECUTION_FAILED";
-    case CUBLAS_STATUS_INTERNAL_ERROR: return "CUBLAS_STATUS_INTERNAL_ERROR";
-    case CUBLAS_STATUS_NOT_SUPPORTED: return "CUBLAS_STATUS_NOT_SUPPORTED";
-    case CUBLAS_STATUS_LICENSE_ERROR: return "CUBLAS_STATUS_LICENSE_ERROR";
+    case CUBLAS_STATUS_SUCCESS:
+      return "CUBLAS_STATUS_SUCCESS";
+    case CUBLAS_STATUS_NOT_INITIALIZED:
+      return "CUBLAS_STATUS_NOT_INITIALIZED";
+    case CUBLAS_STATUS_ALLOC_FAILED:
+      return "CUBLAS_STATUS_ALLOC_FAILED";
+    case CUBLAS_STATUS_INVALID_VALUE:
+      return "CUBLAS_STATUS_INVALID_VALUE";
+    case CUBLAS_STATUS_ARCH_MISMATCH:
+      return "CUBLAS_STATUS_ARCH_MISMATCH";
+    case CUBLAS_STATUS_MAPPING_ERROR:
+      return "CUBLAS_STATUS_MAPPING_ERROR";
+    case CUBLAS_STATUS_EXECUTION_FAILED:
+      return "CUBLAS_STATUS_EXECUTION_FAILED";
+    case CUBLAS_STATUS_INTERNAL_ERROR:
+      return "CUBLAS_STATUS_INTERNAL_ERROR";
+    case CUBLAS_STATUS_NOT_SUPPORTED:
+      return "CUBLAS_STATUS_NOT_SUPPORTED";
+    case CUBLAS_STATUS_LICENSE_ERROR:
+      return "CUBLAS_STATUS_LICENSE_ERROR";
   }
   return "an unknown status";
 }
@@ -550,40 +567,80 @@ cublasStatus_t cublasGemmEx(cublasHandle_t handle, cublasOperation_t transa,
                              static_cast<float*>(C), ldc, 0, 1);
 }
 
-cublasStatus_t cublasSgemm(cublasHandle_t handle, cublasOperation_t transa, cublasOperation_t transb, int m, int n, int k, const float* alpha, const float* A, int lda, const float* B, int ldb, const float* beta, float* C, int ldc) {
-  return gemm_strided<float>("cublasSgemm", handle, transa, transb, m, n, k, alpha, A, lda, 0, B, ldb, 0, beta, C, ldc, 0, 1);
+cublasStatus_t cublasSgemm(cublasHandle_t handle, cublasOperation_t transa,
+                           cublasOperation_t transb, int m, int n, int k, const float* alpha,
+                           const float* A, int lda, const float* B, int ldb, const float* beta,
+                           float* C, int ldc) {
+  return gemm_strided<float>("cublasSgemm", handle, transa, transb, m, n, k, alpha, A, lda, 0, B,
+                             ldb, 0, beta, C, ldc, 0, 1);
 }
-cublasStatus_t cublasSgemmStridedBatched(cublasHandle_t handle, cublasOperation_t transa, cublasOperation_t transb, int m, int n, int k, const float* alpha, const float* A, int lda, long long int strideA, const float* B, int ldb, long long int strideB, const float* beta, float* C, int ldc, long long int strideC, int batchCount) {
-  return gemm_strided<float>("cublasSgemmStridedBatched", handle, transa, transb, m, n, k, alpha, A, lda, strideA, B, ldb, strideB, beta, C, ldc, strideC, batchCount);
+cublasStatus_t cublasSgemmStridedBatched(cublasHandle_t handle, cublasOperation_t transa,
+                                         cublasOperation_t transb, int m, int n, int k,
+                                         const float* alpha, const float* A, int lda,
+                                         long long int strideA, const float* B, int ldb,
+                                         long long int strideB, const float* beta, float* C,
+                                         int ldc, long long int strideC, int batchCount) {
+  return gemm_strided<float>("cublasSgemmStridedBatched", handle, transa, transb, m, n, k, alpha, A,
+                             lda, strideA, B, ldb, strideB, beta, C, ldc, strideC, batchCount);
 }
-cublasStatus_t cublasSgemmBatched(cublasHandle_t handle, cublasOperation_t transa, cublasOperation_t transb, int m, int n, int k, const float* alpha, const float* const Aarray[], int lda, const float* const Barray[], int ldb, const float* beta, float* const Carray[], int ldc, int batchCount) {
-  return gemm_batched<float>("cublasSgemmBatched", handle, transa, transb, m, n, k, alpha, Aarray, lda, Barray, ldb, beta, Carray, ldc, batchCount);
+cublasStatus_t cublasSgemmBatched(cublasHandle_t handle, cublasOperation_t transa,
+                                  cublasOperation_t transb, int m, int n, int k, const float* alpha,
+                                  const float* const Aarray[], int lda, const float* const Barray[],
+                                  int ldb, const float* beta, float* const Carray[], int ldc,
+                                  int batchCount) {
+  return gemm_batched<float>("cublasSgemmBatched", handle, transa, transb, m, n, k, alpha, Aarray,
+                             lda, Barray, ldb, beta, Carray, ldc, batchCount);
 }
-cublasStatus_t cublasSsyrk(cublasHandle_t handle, cublasFillMode_t uplo, cublasOperation_t trans, int n, int k, const float* alpha, const float* A, int lda, const float* beta, float* C, int ldc) {
+cublasStatus_t cublasSsyrk(cublasHandle_t handle, cublasFillMode_t uplo, cublasOperation_t trans,
+                           int n, int k, const float* alpha, const float* A, int lda,
+                           const float* beta, float* C, int ldc) {
   return do_syrk<float>("cublasSsyrk", handle, uplo, trans, n, k, alpha, A, lda, beta, C, ldc);
 }
-cublasStatus_t cublasSgeam(cublasHandle_t handle, cublasOperation_t transa, cublasOperation_t transb, int m, int n, const float* alpha, const float* A, int lda, const float* beta, const float* B, int ldb, float* C, int ldc) {
-  return do_geam<float>("cublasSgeam", handle, transa, transb, m, n, alpha, A, lda, beta, B, ldb, C, ldc);
+cublasStatus_t cublasSgeam(cublasHandle_t handle, cublasOperation_t transa,
+                           cublasOperation_t transb, int m, int n, const float* alpha,
+                           const float* A, int lda, const float* beta, const float* B, int ldb,
+                           float* C, int ldc) {
+  return do_geam<float>("cublasSgeam", handle, transa, transb, m, n, alpha, A, lda, beta, B, ldb, C,
+                        ldc);
 }
-cublasStatus_t cublasSsymm(cublasHandle_t handle, cublasSideMode_t side, cublasFillMode_t uplo, int m, int n, const float* alpha, const float* A, int lda, const float* B, int ldb, const float* beta, float* C, int ldc) {
-  return do_symm<float>("cublasSsymm", handle, side, uplo, m, n, alpha, A, lda, B, ldb, beta, C, ldc);
+cublasStatus_t cublasSsymm(cublasHandle_t handle, cublasSideMode_t side, cublasFillMode_t uplo,
+                           int m, int n, const float* alpha, const float* A, int lda,
+                           const float* B, int ldb, const float* beta, float* C, int ldc) {
+  return do_symm<float>("cublasSsymm", handle, side, uplo, m, n, alpha, A, lda, B, ldb, beta, C,
+                        ldc);
 }
-cublasStatus_t cublasStrmm(cublasHandle_t handle, cublasSideMode_t side, cublasFillMode_t uplo, cublasOperation_t trans, cublasDiagType_t diag, int m, int n, const float* alpha, const float* A, int lda, const float* B, int ldb, float* C, int ldc) {
-  return do_trmm<float>("cublasStrmm", handle, side, uplo, trans, diag, m, n, alpha, A, lda, B, ldb, C, ldc);
+cublasStatus_t cublasStrmm(cublasHandle_t handle, cublasSideMode_t side, cublasFillMode_t uplo,
+                           cublasOperation_t trans, cublasDiagType_t diag, int m, int n,
+                           const float* alpha, const float* A, int lda, const float* B, int ldb,
+                           float* C, int ldc) {
+  return do_trmm<float>("cublasStrmm", handle, side, uplo, trans, diag, m, n, alpha, A, lda, B, ldb,
+                        C, ldc);
 }
-cublasStatus_t cublasStrsm(cublasHandle_t handle, cublasSideMode_t side, cublasFillMode_t uplo, cublasOperation_t trans, cublasDiagType_t diag, int m, int n, const float* alpha, const float* A, int lda, float* B, int ldb) {
-  return do_trsm<float>("cublasStrsm", handle, side, uplo, trans, diag, m, n, alpha, A, lda, B, ldb);
+cublasStatus_t cublasStrsm(cublasHandle_t handle, cublasSideMode_t side, cublasFillMode_t uplo,
+                           cublasOperation_t trans, cublasDiagType_t diag, int m, int n,
+                           const float* alpha, const float* A, int lda, float* B, int ldb) {
+  return do_trsm<float>("cublasStrsm", handle, side, uplo, trans, diag, m, n, alpha, A, lda, B,
+                        ldb);
 }
-cublasStatus_t cublasStrsmBatched(cublasHandle_t handle, cublasSideMode_t side, cublasFillMode_t uplo, cublasOperation_t trans, cublasDiagType_t diag, int m, int n, const float* alpha, const float* const A[], int lda, float* const B[], int ldb, int batchCount) {
-  return trsm_batched<float>("cublasStrsmBatched", handle, side, uplo, trans, diag, m, n, alpha, A, lda, B, ldb, batchCount);
+cublasStatus_t cublasStrsmBatched(cublasHandle_t handle, cublasSideMode_t side,
+                                  cublasFillMode_t uplo, cublasOperation_t trans,
+                                  cublasDiagType_t diag, int m, int n, const float* alpha,
+                                  const float* const A[], int lda, float* const B[], int ldb,
+                                  int batchCount) {
+  return trsm_batched<float>("cublasStrsmBatched", handle, side, uplo, trans, diag, m, n, alpha, A,
+                             lda, B, ldb, batchCount);
 }
-cublasStatus_t cublasSdgmm(cublasHandle_t handle, cublasSideMode_t mode, int m, int n, const float* A, int lda, const float* x, int incx, float* C, int ldc) {
+cublasStatus_t cublasSdgmm(cublasHandle_t handle, cublasSideMode_t mode, int m, int n,
+                           const float* A, int lda, const float* x, int incx, float* C, int ldc) {
   return do_dgmm<float>("cublasSdgmm", handle, mode, m, n, A, lda, x, incx, C, ldc);
 }
-cublasStatus_t cublasSgemv(cublasHandle_t handle, cublasOperation_t trans, int m, int n, const float* alpha, const float* A, int lda, const float* x, int incx, const float* beta, float* y, int incy) {
+cublasStatus_t cublasSgemv(cublasHandle_t handle, cublasOperation_t trans, int m, int n,
+                           const float* alpha, const float* A, int lda, const float* x, int incx,
+                           const float* beta, float* y, int incy) {
   return do_gemv<float>("cublasSgemv", handle, trans, m, n, alpha, A, lda, x, incx, beta, y, incy);
 }
-cublasStatus_t cublasSdot(cublasHandle_t handle, int n, const float* x, int incx, const float* y, int incy, float* result) {
+cublasStatus_t cublasSdot(cublasHandle_t handle, int n, const float* x, int incx, const float* y,
+                          int incy, float* result) {
   return do_dot<float>("cublasSdot", handle, n, x, incx, y, incy, result);
 }
 cublasStatus_t cublasSnrm2(cublasHandle_t handle, int n, const float* x, int incx, float* result) {
@@ -592,64 +649,111 @@ cublasStatus_t cublasSnrm2(cublasHandle_t handle, int n, const float* x, int inc
 cublasStatus_t cublasSasum(cublasHandle_t handle, int n, const float* x, int incx, float* result) {
   return do_asum<float>("cublasSasum", handle, n, x, incx, result);
 }
-cublasStatus_t cublasSaxpy(cublasHandle_t handle, int n, const float* alpha, const float* x, int incx, float* y, int incy) {
+cublasStatus_t cublasSaxpy(cublasHandle_t handle, int n, const float* alpha, const float* x,
+                           int incx, float* y, int incy) {
   return do_axpy<float>("cublasSaxpy", handle, n, alpha, x, incx, y, incy);
 }
 cublasStatus_t cublasSscal(cublasHandle_t handle, int n, const float* alpha, float* x, int incx) {
   return do_scal<float>("cublasSscal", handle, n, alpha, x, incx);
 }
-cublasStatus_t cublasScopy(cublasHandle_t handle, int n, const float* x, int incx, float* y, int incy) {
+cublasStatus_t cublasScopy(cublasHandle_t handle, int n, const float* x, int incx, float* y,
+                           int incy) {
   return do_copy<float>("cublasScopy", handle, n, x, incx, y, incy);
 }
-cublasStatus_t cublasDgemm(cublasHandle_t handle, cublasOperation_t transa, cublasOperation_t transb, int m, int n, int k, const double* alpha, const double* A, int lda, const double* B, int ldb, const double* beta, double* C, int ldc) {
-  return gemm_strided<double>("cublasDgemm", handle, transa, transb, m, n, k, alpha, A, lda, 0, B, ldb, 0, beta, C, ldc, 0, 1);
+cublasStatus_t cublasDgemm(cublasHandle_t handle, cublasOperation_t transa,
+                           cublasOperation_t transb, int m, int n, int k, const double* alpha,
+                           const double* A, int lda, const double* B, int ldb, const double* beta,
+                           double* C, int ldc) {
+  return gemm_strided<double>("cublasDgemm", handle, transa, transb, m, n, k, alpha, A, lda, 0, B,
+                              ldb, 0, beta, C, ldc, 0, 1);
 }
-cublasStatus_t cublasDgemmStridedBatched(cublasHandle_t handle, cublasOperation_t transa, cublasOperation_t transb, int m, int n, int k, const double* alpha, const double* A, int lda, long long int strideA, const double* B, int ldb, long long int strideB, const double* beta, double* C, int ldc, long long int strideC, int batchCount) {
-  return gemm_strided<double>("cublasDgemmStridedBatched", handle, transa, transb, m, n, k, alpha, A, lda, strideA, B, ldb, strideB, beta, C, ldc, strideC, batchCount);
+cublasStatus_t cublasDgemmStridedBatched(cublasHandle_t handle, cublasOperation_t transa,
+                                         cublasOperation_t transb, int m, int n, int k,
+                                         const double* alpha, const double* A, int lda,
+                                         long long int strideA, const double* B, int ldb,
+                                         long long int strideB, const double* beta, double* C,
+                                         int ldc, long long int strideC, int batchCount) {
+  return gemm_strided<double>("cublasDgemmStridedBatched", handle, transa, transb, m, n, k, alpha,
+                              A, lda, strideA, B, ldb, strideB, beta, C, ldc, strideC, batchCount);
 }
-cublasStatus_t cublasDgemmBatched(cublasHandle_t handle, cublasOperation_t transa, cublasOperation_t transb, int m, int n, int k, const double* alpha, const double* const Aarray[], int lda, const double* const Barray[], int ldb, const double* beta, double* const Carray[], int ldc, int batchCount) {
-  return gemm_batched<double>("cublasDgemmBatched", handle, transa, transb, m, n, k, alpha, Aarray, lda, Barray, ldb, beta, Carray, ldc, batchCount);
+cublasStatus_t cublasDgemmBatched(cublasHandle_t handle, cublasOperation_t transa,
+                                  cublasOperation_t transb, int m, int n, int k,
+                                  const double* alpha, const double* const Aarray[], int lda,
+                                  const double* const Barray[], int ldb, const double* beta,
+                                  double* const Carray[], int ldc, int batchCount) {
+  return gemm_batched<double>("cublasDgemmBatched", handle, transa, transb, m, n, k, alpha, Aarray,
+                              lda, Barray, ldb, beta, Carray, ldc, batchCount);
 }
-cublasStatus_t cublasDsyrk(cublasHandle_t handle, cublasFillMode_t uplo, cublasOperation_t trans, int n, int k, const double* alpha, const double* A, int lda, const double* beta, double* C, int ldc) {
+cublasStatus_t cublasDsyrk(cublasHandle_t handle, cublasFillMode_t uplo, cublasOperation_t trans,
+                           int n, int k, const double* alpha, const double* A, int lda,
+                           const double* beta, double* C, int ldc) {
   return do_syrk<double>("cublasDsyrk", handle, uplo, trans, n, k, alpha, A, lda, beta, C, ldc);
 }
-cublasStatus_t cublasDgeam(cublasHandle_t handle, cublasOperation_t transa, cublasOperation_t transb, int m, int n, const double* alpha, const double* A, int lda, const double* beta, const double* B, int ldb, double* C, int ldc) {
-  return do_geam<double>("cublasDgeam", handle, transa, transb, m, n, alpha, A, lda, beta, B, ldb, C, ldc);
+cublasStatus_t cublasDgeam(cublasHandle_t handle, cublasOperation_t transa,
+                           cublasOperation_t transb, int m, int n, const double* alpha,
+                           const double* A, int lda, const double* beta, const double* B, int ldb,
+                           double* C, int ldc) {
+  return do_geam<double>("cublasDgeam", handle, transa, transb, m, n, alpha, A, lda, beta, B, ldb,
+                         C, ldc);
 }
-cublasStatus_t cublasDsymm(cublasHandle_t handle, cublasSideMode_t side, cublasFillMode_t uplo, int m, int n, const double* alpha, const double* A, int lda, const double* B, int ldb, const double* beta, double* C, int ldc) {
-  return do_symm<double>("cublasDsymm", handle, side, uplo, m, n, alpha, A, lda, B, ldb, beta, C, ldc);
+cublasStatus_t cublasDsymm(cublasHandle_t handle, cublasSideMode_t side, cublasFillMode_t uplo,
+                           int m, int n, const double* alpha, const double* A, int lda,
+                           const double* B, int ldb, const double* beta, double* C, int ldc) {
+  return do_symm<double>("cublasDsymm", handle, side, uplo, m, n, alpha, A, lda, B, ldb, beta, C,
+                         ldc);
 }
-cublasStatus_t cublasDtrmm(cublasHandle_t handle, cublasSideMode_t side, cublasFillMode_t uplo, cublasOperation_t trans, cublasDiagType_t diag, int m, int n, const double* alpha, const double* A, int lda, const double* B, int ldb, double* C, int ldc) {
-  return do_trmm<double>("cublasDtrmm", handle, side, uplo, trans, diag, m, n, alpha, A, lda, B, ldb, C, ldc);
+cublasStatus_t cublasDtrmm(cublasHandle_t handle, cublasSideMode_t side, cublasFillMode_t uplo,
+                           cublasOperation_t trans, cublasDiagType_t diag, int m, int n,
+                           const double* alpha, const double* A, int lda, const double* B, int ldb,
+                           double* C, int ldc) {
+  return do_trmm<double>("cublasDtrmm", handle, side, uplo, trans, diag, m, n, alpha, A, lda, B,
+                         ldb, C, ldc);
 }
-cublasStatus_t cublasDtrsm(cublasHandle_t handle, cublasSideMode_t side, cublasFillMode_t uplo, cublasOperation_t trans, cublasDiagType_t diag, int m, int n, const double* alpha, const double* A, int lda, double* B, int ldb) {
-  return do_trsm<double>("cublasDtrsm", handle, side, uplo, trans, diag, m, n, alpha, A, lda, B, ldb);
+cublasStatus_t cublasDtrsm(cublasHandle_t handle, cublasSideMode_t side, cublasFillMode_t uplo,
+                           cublasOperation_t trans, cublasDiagType_t diag, int m, int n,
+                           const double* alpha, const double* A, int lda, double* B, int ldb) {
+  return do_trsm<double>("cublasDtrsm", handle, side, uplo, trans, diag, m, n, alpha, A, lda, B,
+                         ldb);
 }
-cublasStatus_t cublasDtrsmBatched(cublasHandle_t handle, cublasSideMode_t side, cublasFillMode_t uplo, cublasOperation_t trans, cublasDiagType_t diag, int m, int n, const double* alpha, const double* const A[], int lda, double* const B[], int ldb, int batchCount) {
-  return trsm_batched<double>("cublasDtrsmBatched", handle, side, uplo, trans, diag, m, n, alpha, A, lda, B, ldb, batchCount);
+cublasStatus_t cublasDtrsmBatched(cublasHandle_t handle, cublasSideMode_t side,
+                                  cublasFillMode_t uplo, cublasOperation_t trans,
+                                  cublasDiagType_t diag, int m, int n, const double* alpha,
+                                  const double* const A[], int lda, double* const B[], int ldb,
+                                  int batchCount) {
+  return trsm_batched<double>("cublasDtrsmBatched", handle, side, uplo, trans, diag, m, n, alpha, A,
+                              lda, B, ldb, batchCount);
 }
-cublasStatus_t cublasDdgmm(cublasHandle_t handle, cublasSideMode_t mode, int m, int n, const double* A, int lda, const double* x, int incx, double* C, int ldc) {
+cublasStatus_t cublasDdgmm(cublasHandle_t handle, cublasSideMode_t mode, int m, int n,
+                           const double* A, int lda, const double* x, int incx, double* C,
+                           int ldc) {
   return do_dgmm<double>("cublasDdgmm", handle, mode, m, n, A, lda, x, incx, C, ldc);
 }
-cublasStatus_t cublasDgemv(cublasHandle_t handle, cublasOperation_t trans, int m, int n, const double* alpha, const double* A, int lda, const double* x, int incx, const double* beta, double* y, int incy) {
+cublasStatus_t cublasDgemv(cublasHandle_t handle, cublasOperation_t trans, int m, int n,
+                           const double* alpha, const double* A, int lda, const double* x, int incx,
+                           const double* beta, double* y, int incy) {
   return do_gemv<double>("cublasDgemv", handle, trans, m, n, alpha, A, lda, x, incx, beta, y, incy);
 }
-cublasStatus_t cublasDdot(cublasHandle_t handle, int n, const double* x, int incx, const double* y, int incy, double* result) {
+cublasStatus_t cublasDdot(cublasHandle_t handle, int n, const double* x, int incx, const double* y,
+                          int incy, double* result) {
   return do_dot<double>("cublasDdot", handle, n, x, incx, y, incy, result);
 }
-cublasStatus_t cublasDnrm2(cublasHandle_t handle, int n, const double* x, int incx, double* result) {
+cublasStatus_t cublasDnrm2(cublasHandle_t handle, int n, const double* x, int incx,
+                           double* result) {
   return do_nrm2<double>("cublasDnrm2", handle, n, x, incx, result);
 }
-cublasStatus_t cublasDasum(cublasHandle_t handle, int n, const double* x, int incx, double* result) {
+cublasStatus_t cublasDasum(cublasHandle_t handle, int n, const double* x, int incx,
+                           double* result) {
   return do_asum<double>("cublasDasum", handle, n, x, incx, result);
 }
-cublasStatus_t cublasDaxpy(cublasHandle_t handle, int n, const double* alpha, const double* x, int incx, double* y, int incy) {
+cublasStatus_t cublasDaxpy(cublasHandle_t handle, int n, const double* alpha, const double* x,
+                           int incx, double* y, int incy) {
   return do_axpy<double>("cublasDaxpy", handle, n, alpha, x, incx, y, incy);
 }
 cublasStatus_t cublasDscal(cublasHandle_t handle, int n, const double* alpha, double* x, int incx) {
   return do_scal<double>("cublasDscal", handle, n, alpha, x, incx);
 }
-cublasStatus_t cublasDcopy(cublasHandle_t handle, int n, const double* x, int incx, double* y, int incy) {
+cublasStatus_t cublasDcopy(cublasHandle_t handle, int n, const double* x, int incx, double* y,
+                           int incy) {
   return do_copy<double>("cublasDcopy", handle, n, x, incx, y, incy);
 }
 

@@ -42,8 +42,9 @@ cudaError_t direction(const char* name, const Copy& copy, enum cudaMemcpyKind& k
                 : (from_device ? cudaMemcpyDeviceToHost : cudaMemcpyHostToHost);
   if (kind == cudaMemcpyDefault) kind = shown;
   if (kind != shown) {
-    explain("%s: the destination is %s memory and the source %s memory, but the kind says otherwise",
-            name, to_device ? "device" : "host", from_device ? "device" : "host");
+    explain(
+        "%s: the destination is %s memory and the source %s memory, but the kind says otherwise",
+        name, to_device ? "device" : "host", from_device ? "device" : "host");
     return cudaErrorInvalidValue;
   }
   const struct {
@@ -128,8 +129,7 @@ cudaError_t copy_later(const char* name, const Copy& copy, enum cudaMemcpyKind k
   Operation operation = copy_operation(name, copy, kind);
   if (kind == cudaMemcpyHostToDevice) {
     const auto* from = static_cast<const unsigned char*>(copy.from);
-    auto staged =
-        std::make_shared<std::vector<unsigned char>>(copy.height * copy.width);
+    auto staged = std::make_shared<std::vector<unsigned char>>(copy.height * copy.width);
     Copy packed = copy;
     packed.from_pitch = copy.width;
     for (std::size_t row = 0; row < copy.height; ++row) {
@@ -187,9 +187,9 @@ cudaError_t cudaFree(void* devPtr) {
   if (device < 0 || !free_device(devPtr)) {
     const Allocation* a = device < 0 ? nullptr : find_allocation(devPtr);
     explain("cudaFree: %p %s", devPtr,
-            device < 0                 ? "is host memory"
+            device < 0                ? "is host memory"
             : a == nullptr || a->live ? "is not the start of a buffer"
-                                       : "was freed before");
+                                      : "was freed before");
     return remember(cudaErrorInvalidValue);
   }
   return cudaSuccess;
@@ -281,8 +281,8 @@ cudaError_t cudaMemcpy(void* dst, const void* src, std::size_t count, enum cudaM
   return copy_now("cudaMemcpy", {dst, count, src, count, count, 1}, kind);
 }
 
-cudaError_t cudaMemcpyAsync(void* dst, const void* src, std::size_t count,
-                            enum cudaMemcpyKind kind, cudaStream_t stream) {
+cudaError_t cudaMemcpyAsync(void* dst, const void* src, std::size_t count, enum cudaMemcpyKind kind,
+                            cudaStream_t stream) {
   return copy_later("cudaMemcpyAsync", {dst, count, src, count, count, 1}, kind, stream);
 }
 

@@ -1,7 +1,7 @@
 #include "executor.h"
 
-#include <sys/mman.h>
 #include <signal.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -62,15 +62,24 @@ namespace {
 
 const char* name_of(WarpPrimitive primitive) {
   switch (primitive) {
-    case WarpPrimitive::syncwarp: return "__syncwarp";
-    case WarpPrimitive::shfl: return "__shfl_sync";
-    case WarpPrimitive::shfl_up: return "__shfl_up_sync";
-    case WarpPrimitive::shfl_down: return "__shfl_down_sync";
-    case WarpPrimitive::shfl_xor: return "__shfl_xor_sync";
-    case WarpPrimitive::ballot: return "__ballot_sync";
-    case WarpPrimitive::any: return "__any_sync";
-    case WarpPrimitive::all: return "__all_sync";
-    case WarpPrimitive::match_any: return "__match_any_sync";
+    case WarpPrimitive::syncwarp:
+      return "__syncwarp";
+    case WarpPrimitive::shfl:
+      return "__shfl_sync";
+    case WarpPrimitive::shfl_up:
+      return "__shfl_up_sync";
+    case WarpPrimitive::shfl_down:
+      return "__shfl_down_sync";
+    case WarpPrimitive::shfl_xor:
+      return "__shfl_xor_sync";
+    case WarpPrimitive::ballot:
+      return "__ballot_sync";
+    case WarpPrimitive::any:
+      return "__any_sync";
+    case WarpPrimitive::all:
+      return "__all_sync";
+    case WarpPrimitive::match_any:
+      return "__match_any_sync";
   }
   return "?";
 }
@@ -88,12 +97,36 @@ bool same_place(const std::source_location& a, const std::source_location& b) {
 // One host thread's means to run blocks, kept from block to block.
 class Worker {
  public:
+  Worker() {
+    // The handler of faults needs a stack of its own when a fibre has used up its.
+    stack_t present = {};
+    sigaltstack(nullptr, &present);
+    if ((present.ss_flags & SS_DISABLE) == 0) return;
+    signal_stack_.resize(64 * 1024);
+    stack_t mine = {};
+    mine.ss_sp = signal_stack_.data();
+    mine.ss_size = signal_stack_.size();
+    sigaltstack(&mine, nullptr);
+  }
+  ~Worker() {
+    if (signal_stack_.empty()) return;
+    stack_t none = {};
+    none.ss_flags = SS_DISABLE;
+    sigaltstack(&none, nullptr);
+  }
+  Worker(const Worker&) = delete;
+
   void run_block(const KernelCall& call, uint3 index, std::uint64_t seed);
 
   int barrier(int predicate, std::source_location site);
   std::uint64_t exchange(WarpPrimitive primitive, unsigned mask, std::uint64_t value,
                          unsigned source_lane, std::source_location site);
   unsigned char* static_shared(const void* key, std::size_t bytes, std::size_t alignment);
+
+  // Whether `p` lies just below the stack of the thread that runs.
+  bool below_stack(const void* p) const {
+    return current_ != nullptr && p >= current_->mapping && p < current_->stack;
+  }
 
   static Worker& mine() {
     static thread_local Worker worker;
@@ -140,6 +173,7 @@ class Worker {
   const void* scheduler_stack_ = nullptr;
   std::size_t scheduler_stack_bytes_ = 0;
 
+  std::vector<unsigned char> signal_stack_;
   std::vector<unsigned char> shared_;
   std::vector<Cell> wide_cells_, narrow_cells_;
   struct StaticVariable {
@@ -247,7 +281,8 @@ void Worker::fibre_main(context::transfer_t transfer) {
     worker.finish_thread(*thread);
     Thread* next = worker.next_ready();
     if (next == nullptr) {
-      if (worker.finished_ == worker.block_.dim.x * worker.block_.dim.y * worker.block_.dim.z) break;
+      if (worker.finished_ == worker.block_.dim.x * worker.block_.dim.y * worker.block_.dim.z)
+        break;
       worker.report_divergence();
     }
     become(next);
@@ -378,10 +413,11 @@ std::uint64_t Worker::exchange(WarpPrimitive primitive, unsigned mask, std::uint
     if (other.primitive == primitive && other.mask == mask) {
       group = g;
     } else if ((other.mask & bit) != 0 && (other.arrived & mask) != 0) {
-      fail_in_kernel("called %s (%s) with mask 0x%08x while lanes 0x%08x of its warp wait for it "
-                     "at %s with mask 0x%08x",
-                     name_of(primitive), place(site).c_str(), mask, other.arrived,
-                     name_of(other.primitive), other.mask);
+      fail_in_kernel(
+          "called %s (%s) with mask 0x%08x while lanes 0x%08x of its warp wait for it "
+          "at %s with mask 0x%08x",
+          name_of(primitive), place(site).c_str(), mask, other.arrived, name_of(other.primitive),
+          other.mask);
     }
   }
   if (group < 0) {
@@ -426,10 +462,13 @@ void Worker::complete(Warp& warp, int group) {
     if ((mask >> lane & 1u) == 0) continue;
     Thread& thread = lanes[lane];
     switch (primitive) {
-      case WarpPrimitive::syncwarp: break;
+      case WarpPrimitive::syncwarp:
+        break;
       case WarpPrimitive::ballot:
       case WarpPrimitive::any:
-      case WarpPrimitive::all: thread.result = votes; break;
+      case WarpPrimitive::all:
+        thread.result = votes;
+        break;
       case WarpPrimitive::match_any: {
         unsigned equal = 0;
         for (unsigned m = mask; m != 0; m &= m - 1) {
@@ -462,12 +501,18 @@ void Worker::report_divergence() {
     const Thread& thread = threads_[i];
     std::string where;
     switch (thread.state) {
-      case ThreadState::finished: ++exited; continue;
-      case ThreadState::at_barrier: where = "__syncthreads (" + place(thread.site) + ")"; break;
+      case ThreadState::finished:
+        ++exited;
+        continue;
+      case ThreadState::at_barrier:
+        where = "__syncthreads (" + place(thread.site) + ")";
+        break;
       case ThreadState::at_warp_primitive:
         where = std::string(name_of(thread.primitive)) + " (" + place(thread.site) + ")";
         break;
-      default: ++unfinished; continue;
+      default:
+        ++unfinished;
+        continue;
     }
     bool known = false;
     for (Crowd& crowd : crowds) {
@@ -561,10 +606,8 @@ class Crew {
 }  // namespace
 
 void run_kernel(const KernelCall& call, std::uint64_t seed) {
-  const std::uint64_t blocks =
-      static_cast<std::uint64_t>(call.grid.x) * call.grid.y * call.grid.z;
-  const std::uint64_t threads =
-      blocks * call.block.x * call.block.y * call.block.z;
+  const std::uint64_t blocks = static_cast<std::uint64_t>(call.grid.x) * call.grid.y * call.grid.z;
+  const std::uint64_t threads = blocks * call.block.x * call.block.y * call.block.z;
   // Blocks start in the order first + i * step modulo their number, step coprime to it.
   Random random(seed);
   const std::uint64_t first = random.next() % blocks;
@@ -591,6 +634,10 @@ void run_kernel(const KernelCall& call, std::uint64_t seed) {
   } else {
     work();
   }
+}
+
+bool below_kernel_stack(const void* p) {
+  return current_thread != nullptr && Worker::mine().below_stack(p);
 }
 
 int block_barrier(int predicate, std::source_location site) {
@@ -624,10 +671,10 @@ void fail_shared_race(const char* what, const Cell& cell, long long index) {
   } else if (cell.read_warp != several_warps) {
     other = "lanes of warp " + std::to_string(cell.read_warp);
   }
-  fail_in_kernel("has a race in shared memory: %s element %lld, which %s %s since the last "
-                 "barrier (is a __syncthreads missing?)",
-                 what, index, other.c_str(),
-                 std::strcmp(what, "overwrites") == 0 ? "read" : "wrote");
+  fail_in_kernel(
+      "has a race in shared memory: %s element %lld, which %s %s since the last "
+      "barrier (is a __syncthreads missing?)",
+      what, index, other.c_str(), std::strcmp(what, "overwrites") == 0 ? "read" : "wrote");
 }
 
 }  // namespace emulator

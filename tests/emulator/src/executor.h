@@ -22,4 +22,7 @@ struct KernelCall {
 // Returns when every block has finished. `seed` fixes the order of blocks and threads.
 void run_kernel(const KernelCall& call, std::uint64_t seed);
 
+// For the handler of faults: whether the calling kernel thread ran out of stack at `p`.
+bool below_kernel_stack(const void* p);
+
 }  // namespace emulator

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "emulator/device.h"
+#include "executor.h"
 #include "fail.h"
 #include "memory.h"
 #include "sanitizers.h"
@@ -39,11 +40,18 @@ void on_fault(int signal, siginfo_t* info, void* context) {
     print_line(text);
     std::abort();
   }
+  if (below_kernel_stack(info->si_addr)) {
+    std::snprintf(text, sizeof(text),
+                  "%s ran out of stack: its local variables and calls need more than 256 KiB",
+                  place + 1);
+    print_line(text);
+    std::abort();
+  }
   if (*place) {
-    std::snprintf(text, sizeof(text), "%s %s address %p, which is no device memory%s", place + 1,
-                  write_access ? "wrote" : "read", info->si_addr,
-                  reinterpret_cast<std::uintptr_t>(info->si_addr) < 4096 ? " (a null pointer)"
-                                                                         : "");
+    std::snprintf(
+        text, sizeof(text), "%s %s address %p, which is no device memory%s", place + 1,
+        write_access ? "wrote" : "read", info->si_addr,
+        reinterpret_cast<std::uintptr_t>(info->si_addr) < 4096 ? " (a null pointer)" : "");
     print_line(text);
   }
   // Not ours: what was there before takes it when the instruction faults again.

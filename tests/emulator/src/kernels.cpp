@@ -22,8 +22,8 @@ namespace emulator {
 namespace {
 
 struct Kernel {
-  std::string symbol;  // mangled
-  std::string name;    // for people
+  std::string symbol;       // mangled
+  std::string name;         // for people
   int dynamic_shared = -1;  // what cudaFuncSetAttribute allowed, -1 for the default
 };
 
@@ -107,6 +107,12 @@ std::size_t shared_allowed(const Kernel& kernel) {
              : std::max(limits.shared_default, static_cast<std::size_t>(kernel.dynamic_shared));
 }
 
+// Dynamic and static together: 48 KiB, or what the architecture has once the kernel asked for more.
+std::size_t shared_total(const Kernel& kernel) {
+  const Limits& limits = settings().limits;
+  return kernel.dynamic_shared < 0 ? limits.shared_default : limits.shared_optin;
+}
+
 cudaError_t check_limits(const Kernel& kernel, const cudaLaunchConfig_t& config) {
   const Limits& limits = settings().limits;
   const dim3 block = config.blockDim, grid = config.gridDim;
@@ -124,10 +130,11 @@ cudaError_t check_limits(const Kernel& kernel, const cudaLaunchConfig_t& config)
     return cudaErrorInvalidConfiguration;
   }
   if (config.dynamicSmemBytes > shared_allowed(kernel)) {
-    explain("kernel %s: %zu bytes of dynamic shared memory; allowed are %zu (up to %zu on %s after "
-            "cudaFuncSetAttribute)",
-            kernel.name.c_str(), config.dynamicSmemBytes, shared_allowed(kernel),
-            limits.shared_optin, limits.name);
+    explain(
+        "kernel %s: %zu bytes of dynamic shared memory; allowed are %zu (up to %zu on %s after "
+        "cudaFuncSetAttribute)",
+        kernel.name.c_str(), config.dynamicSmemBytes, shared_allowed(kernel), limits.shared_optin,
+        limits.name);
     return cudaErrorInvalidValue;
   }
   return cudaSuccess;
@@ -151,11 +158,11 @@ cudaError_t enqueue_kernel(const cudaLaunchConfig_t& config, const void* functio
   Operation operation;
   operation.name = "kernel " + kernel.name;
   for (KernelPointer& pointer : pointers) {
-    operation.pointers.push_back({pointer.address, 0, std::move(pointer.what), true,
-                                  pointer.certain});
+    operation.pointers.push_back(
+        {pointer.address, 0, std::move(pointer.what), true, pointer.certain});
   }
-  KernelCall call{kernel.name, config.gridDim, config.blockDim, config.dynamicSmemBytes,
-                  std::max(shared_allowed(kernel), config.dynamicSmemBytes), std::move(body)};
+  KernelCall call{kernel.name,          config.gridDim, config.blockDim, config.dynamicSmemBytes,
+                  shared_total(kernel), std::move(body)};
   operation.run = [call = std::move(call)] {
     const std::uint64_t number = ++settings().counters.kernels_run;
     run_kernel(call, settings().seed * 0x9E3779B97F4A7C15u + number);
@@ -211,8 +218,8 @@ cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int* numBlocks, const 
     blocks = 0;
   } else {
     constexpr std::size_t reserved = 1024;  // the driver's share of each block
-    blocks = std::min(blocks, static_cast<int>(limits.shared_per_multiprocessor /
-                                               (dynamicSMemSize + reserved)));
+    blocks = std::min(
+        blocks, static_cast<int>(limits.shared_per_multiprocessor / (dynamicSMemSize + reserved)));
   }
   *numBlocks = blocks;
   return cudaSuccess;

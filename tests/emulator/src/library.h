@@ -1,7 +1,7 @@
 #pragma once
 // What the stand-ins of cuBLAS and cuSOLVER share: a call is checked as the library checks it, then
-// every matrix it will touch must lie within a buffer of the handle's device, then it is enqueued on
-// the handle's stream and runs on the host's BLAS or LAPACK.
+// every matrix it will touch must lie within a buffer of the handle's device, then it is enqueued
+// on the handle's stream and runs on the host's BLAS or LAPACK.
 
 #include <string>
 #include <utility>

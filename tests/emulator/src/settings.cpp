@@ -21,7 +21,8 @@ Limits limits_of(Architecture architecture) {
       return {"sm_90", 9, 0, 1024, 48 * KiB, 227 * KiB, 228 * KiB, 2048, 32, 132, 50 << 20};
     case Architecture::sm_120:
       return {"sm_120", 12, 0, 1024, 48 * KiB, 99 * KiB, 100 * KiB, 1536, 24, 170, 96 << 20};
-    case Architecture::sm_80: break;
+    case Architecture::sm_80:
+      break;
   }
   return {"sm_80", 8, 0, 1024, 48 * KiB, 163 * KiB, 164 * KiB, 2048, 32, 108, 40 << 20};
 }
@@ -116,7 +117,8 @@ struct ErrorText {
   const char* name;
   const char* text;
 };
-#define CFAA_ERROR(error, text) {error, #error, text}
+#define CFAA_ERROR(error, text) \
+  { error, #error, text }
 constexpr ErrorText error_texts[] = {
     CFAA_ERROR(cudaSuccess, "no error"),
     CFAA_ERROR(cudaErrorInvalidValue, "invalid argument"),
@@ -139,16 +141,23 @@ constexpr ErrorText error_texts[] = {
     CFAA_ERROR(cudaErrorLaunchFailure, "unspecified launch failure"),
     CFAA_ERROR(cudaErrorNotPermitted, "operation not permitted"),
     CFAA_ERROR(cudaErrorNotSupported, "operation not supported"),
-    CFAA_ERROR(cudaErrorStreamCaptureUnsupported, "operation not permitted when stream is capturing"),
+    CFAA_ERROR(cudaErrorStreamCaptureUnsupported,
+               "operation not permitted when stream is capturing"),
     CFAA_ERROR(cudaErrorStreamCaptureInvalidated,
                "operation failed due to a previous error during capture"),
-    CFAA_ERROR(cudaErrorStreamCaptureMerge, "operation would result in a merge of separate capture sequences"),
-    CFAA_ERROR(cudaErrorStreamCaptureUnmatched, "capture was not ended in the same stream as it began"),
+    CFAA_ERROR(cudaErrorStreamCaptureMerge,
+               "operation would result in a merge of separate capture sequences"),
+    CFAA_ERROR(cudaErrorStreamCaptureUnmatched,
+               "capture was not ended in the same stream as it began"),
     CFAA_ERROR(cudaErrorStreamCaptureUnjoined, "capturing stream has unjoined work"),
-    CFAA_ERROR(cudaErrorStreamCaptureIsolation, "dependency created on uncaptured work in another stream"),
-    CFAA_ERROR(cudaErrorStreamCaptureImplicit, "operation would make the legacy stream depend on a capturing blocking stream"),
-    CFAA_ERROR(cudaErrorCapturedEvent, "operation not permitted on an event last recorded in a capturing stream"),
-    CFAA_ERROR(cudaErrorStreamCaptureWrongThread, "attempt to terminate a thread-local capture sequence from another thread"),
+    CFAA_ERROR(cudaErrorStreamCaptureIsolation,
+               "dependency created on uncaptured work in another stream"),
+    CFAA_ERROR(cudaErrorStreamCaptureImplicit,
+               "operation would make the legacy stream depend on a capturing blocking stream"),
+    CFAA_ERROR(cudaErrorCapturedEvent,
+               "operation not permitted on an event last recorded in a capturing stream"),
+    CFAA_ERROR(cudaErrorStreamCaptureWrongThread,
+               "attempt to terminate a thread-local capture sequence from another thread"),
     CFAA_ERROR(cudaErrorUnknown, "unknown error"),
 };
 #undef CFAA_ERROR
@@ -218,32 +227,71 @@ cudaError_t cudaDeviceGetAttribute(int* value, enum cudaDeviceAttr attr, int dev
   cudaDeviceProp prop;
   if (cudaError_t error = cudaGetDeviceProperties(&prop, device)) return error;
   switch (attr) {
-    case cudaDevAttrMaxThreadsPerBlock: *value = prop.maxThreadsPerBlock; break;
-    case cudaDevAttrMaxBlockDimX: *value = prop.maxThreadsDim[0]; break;
-    case cudaDevAttrMaxBlockDimY: *value = prop.maxThreadsDim[1]; break;
-    case cudaDevAttrMaxBlockDimZ: *value = prop.maxThreadsDim[2]; break;
-    case cudaDevAttrMaxGridDimX: *value = prop.maxGridSize[0]; break;
-    case cudaDevAttrMaxGridDimY: *value = prop.maxGridSize[1]; break;
-    case cudaDevAttrMaxGridDimZ: *value = prop.maxGridSize[2]; break;
-    case cudaDevAttrMaxSharedMemoryPerBlock: *value = static_cast<int>(prop.sharedMemPerBlock); break;
-    case cudaDevAttrWarpSize: *value = prop.warpSize; break;
-    case cudaDevAttrMaxRegistersPerBlock: *value = prop.regsPerBlock; break;
-    case cudaDevAttrClockRate: *value = 1000000; break;
-    case cudaDevAttrMultiProcessorCount: *value = prop.multiProcessorCount; break;
-    case cudaDevAttrMemoryClockRate: *value = 1000000; break;
-    case cudaDevAttrGlobalMemoryBusWidth: *value = prop.memoryBusWidth; break;
-    case cudaDevAttrL2CacheSize: *value = prop.l2CacheSize; break;
-    case cudaDevAttrMaxThreadsPerMultiProcessor: *value = prop.maxThreadsPerMultiProcessor; break;
-    case cudaDevAttrComputeCapabilityMajor: *value = prop.major; break;
-    case cudaDevAttrComputeCapabilityMinor: *value = prop.minor; break;
+    case cudaDevAttrMaxThreadsPerBlock:
+      *value = prop.maxThreadsPerBlock;
+      break;
+    case cudaDevAttrMaxBlockDimX:
+      *value = prop.maxThreadsDim[0];
+      break;
+    case cudaDevAttrMaxBlockDimY:
+      *value = prop.maxThreadsDim[1];
+      break;
+    case cudaDevAttrMaxBlockDimZ:
+      *value = prop.maxThreadsDim[2];
+      break;
+    case cudaDevAttrMaxGridDimX:
+      *value = prop.maxGridSize[0];
+      break;
+    case cudaDevAttrMaxGridDimY:
+      *value = prop.maxGridSize[1];
+      break;
+    case cudaDevAttrMaxGridDimZ:
+      *value = prop.maxGridSize[2];
+      break;
+    case cudaDevAttrMaxSharedMemoryPerBlock:
+      *value = static_cast<int>(prop.sharedMemPerBlock);
+      break;
+    case cudaDevAttrWarpSize:
+      *value = prop.warpSize;
+      break;
+    case cudaDevAttrMaxRegistersPerBlock:
+      *value = prop.regsPerBlock;
+      break;
+    case cudaDevAttrClockRate:
+      *value = 1000000;
+      break;
+    case cudaDevAttrMultiProcessorCount:
+      *value = prop.multiProcessorCount;
+      break;
+    case cudaDevAttrMemoryClockRate:
+      *value = 1000000;
+      break;
+    case cudaDevAttrGlobalMemoryBusWidth:
+      *value = prop.memoryBusWidth;
+      break;
+    case cudaDevAttrL2CacheSize:
+      *value = prop.l2CacheSize;
+      break;
+    case cudaDevAttrMaxThreadsPerMultiProcessor:
+      *value = prop.maxThreadsPerMultiProcessor;
+      break;
+    case cudaDevAttrComputeCapabilityMajor:
+      *value = prop.major;
+      break;
+    case cudaDevAttrComputeCapabilityMinor:
+      *value = prop.minor;
+      break;
     case cudaDevAttrMaxSharedMemoryPerMultiprocessor:
       *value = static_cast<int>(prop.sharedMemPerMultiprocessor);
       break;
-    case cudaDevAttrMaxRegistersPerMultiprocessor: *value = prop.regsPerMultiprocessor; break;
+    case cudaDevAttrMaxRegistersPerMultiprocessor:
+      *value = prop.regsPerMultiprocessor;
+      break;
     case cudaDevAttrMaxSharedMemoryPerBlockOptin:
       *value = static_cast<int>(prop.sharedMemPerBlockOptin);
       break;
-    default: return remember(cudaErrorInvalidValue);
+    default:
+      return remember(cudaErrorInvalidValue);
   }
   return cudaSuccess;
 }

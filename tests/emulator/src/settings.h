@@ -15,9 +15,9 @@ inline constexpr int device_count = 2;
 struct Limits {
   const char* name;
   int major, minor;
-  int max_threads;                      // per block
-  std::size_t shared_default;           // per block without asking
-  std::size_t shared_optin;             // per block after cudaFuncSetAttribute
+  int max_threads;             // per block
+  std::size_t shared_default;  // per block without asking
+  std::size_t shared_optin;    // per block after cudaFuncSetAttribute
   std::size_t shared_per_multiprocessor;
   int max_threads_per_multiprocessor;
   int max_blocks_per_multiprocessor;

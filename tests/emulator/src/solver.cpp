@@ -36,15 +36,19 @@ std::set<cusolverDnHandle_t>& handles() {
 template <typename T>
 int potrf(char uplo, int n, T* A, int lda) {
   int info = 0;
-  if constexpr (std::is_same_v<T, float>) spotrf_(&uplo, &n, A, &lda, &info);
-  else dpotrf_(&uplo, &n, A, &lda, &info);
+  if constexpr (std::is_same_v<T, float>)
+    spotrf_(&uplo, &n, A, &lda, &info);
+  else
+    dpotrf_(&uplo, &n, A, &lda, &info);
   return info;
 }
 template <typename T>
 int potri(char uplo, int n, T* A, int lda) {
   int info = 0;
-  if constexpr (std::is_same_v<T, float>) spotri_(&uplo, &n, A, &lda, &info);
-  else dpotri_(&uplo, &n, A, &lda, &info);
+  if constexpr (std::is_same_v<T, float>)
+    spotri_(&uplo, &n, A, &lda, &info);
+  else
+    dpotri_(&uplo, &n, A, &lda, &info);
   return info;
 }
 template <typename T>
@@ -67,8 +71,12 @@ int syevd(char jobz, char uplo, int n, T* A, int lda, T* W) {
   return call(work.data(), static_cast<int>(work.size()), integers.data(), best_integers);
 }
 
-char host(cublasFillMode_t uplo) { return uplo == CUBLAS_FILL_MODE_LOWER ? 'L' : 'U'; }
-char host(cusolverEigMode_t jobz) { return jobz == CUSOLVER_EIG_MODE_VECTOR ? 'V' : 'N'; }
+char host(cublasFillMode_t uplo) {
+  return uplo == CUBLAS_FILL_MODE_LOWER ? 'L' : 'U';
+}
+char host(cusolverEigMode_t jobz) {
+  return jobz == CUSOLVER_EIG_MODE_VECTOR ? 'V' : 'N';
+}
 
 cusolverStatus_t begin(const char* name, cusolverDnHandle_t handle) {
   if (handles().count(handle) == 0) return CUSOLVER_STATUS_NOT_INITIALIZED;
@@ -98,7 +106,9 @@ cusolverStatus_t status_of(cudaError_t error) {
 
 // Sizes that grow with n and are larger than what the routine needs, so that a caller who guesses
 // one is found out.
-int work_elements(int n) { return 2 * n * n + 6 * n + 64; }
+int work_elements(int n) {
+  return 2 * n * n + 6 * n + 64;
+}
 
 template <typename T>
 cusolverStatus_t query(const char* name, cusolverDnHandle_t handle, int n, int lda, int* lwork) {
@@ -114,9 +124,9 @@ cusolverStatus_t factorise(const char* name, cusolverDnHandle_t handle, cublasFi
                            int n, T* A, int lda, T* work, int lwork, int* info,
                            int (*factor)(char, int, T*, int)) {
   CFAA_BEGIN(name);
-  CFAA_REQUIRE(call.require(n >= 0, "n is negative") && call.require_leading("A", lda, n) &&
-               call.require(lwork >= work_elements(n),
-                            "the workspace is smaller than bufferSize said"));
+  CFAA_REQUIRE(
+      call.require(n >= 0, "n is negative") && call.require_leading("A", lda, n) &&
+      call.require(lwork >= work_elements(n), "the workspace is smaller than bufferSize said"));
   call.uses("A", A, matrix_bytes<T>(n, n, lda));
   call.uses("the workspace", work, static_cast<std::size_t>(lwork) * sizeof(T));
   call.uses("devInfo", info, sizeof(int));
@@ -149,9 +159,9 @@ cusolverStatus_t eigen(const char* name, cusolverDnHandle_t handle, cusolverEigM
                        cublasFillMode_t uplo, int n, T* A, int lda, T* W, T* work, int lwork,
                        int* info) {
   CFAA_BEGIN(name);
-  CFAA_REQUIRE(call.require(n >= 0, "n is negative") && call.require_leading("A", lda, n) &&
-               call.require(lwork >= work_elements(n),
-                            "the workspace is smaller than bufferSize said"));
+  CFAA_REQUIRE(
+      call.require(n >= 0, "n is negative") && call.require_leading("A", lda, n) &&
+      call.require(lwork >= work_elements(n), "the workspace is smaller than bufferSize said"));
   call.uses("A", A, matrix_bytes<T>(n, n, lda));
   call.uses("W", W, static_cast<std::size_t>(n) * sizeof(T));
   call.uses("the workspace", work, static_cast<std::size_t>(lwork) * sizeof(T));
@@ -278,56 +288,79 @@ cusolverStatus_t cusolverDnXsyevBatched(cusolverDnHandle_t handle, cusolverDnPar
   call.uses("the device workspace", bufferOnDevice, workspaceInBytesOnDevice);
   const int order = static_cast<int>(n), leading = static_cast<int>(lda);
   const int batch = static_cast<int>(batchSize);
-  const auto solve =
-      dataTypeA == CUDA_R_32F
-          ? eigen_batch<float>(jobz, uplo, order, A, leading, W, info, batch)
-          : eigen_batch<double>(jobz, uplo, order, A, leading, W, info, batch);
+  const auto solve = dataTypeA == CUDA_R_32F
+                         ? eigen_batch<float>(jobz, uplo, order, A, leading, W, info, batch)
+                         : eigen_batch<double>(jobz, uplo, order, A, leading, W, info, batch);
   return status_of(call.enqueue_work([=] {
     std::memset(bufferOnDevice, 0xFF, workspaceInBytesOnDevice);
     solve();
   }));
 }
 
-cusolverStatus_t cusolverDnSpotrf_bufferSize(cusolverDnHandle_t handle, cublasFillMode_t, int n, float*, int lda, int* Lwork) {
+cusolverStatus_t cusolverDnSpotrf_bufferSize(cusolverDnHandle_t handle, cublasFillMode_t, int n,
+                                             float*, int lda, int* Lwork) {
   return query<float>("cusolverDnSpotrf_bufferSize", handle, n, lda, Lwork);
 }
-cusolverStatus_t cusolverDnSpotrf(cusolverDnHandle_t handle, cublasFillMode_t uplo, int n, float* A, int lda, float* Workspace, int Lwork, int* devInfo) {
-  return factorise<float>("cusolverDnSpotrf", handle, uplo, n, A, lda, Workspace, Lwork, devInfo, emulator::potrf<float>);
+cusolverStatus_t cusolverDnSpotrf(cusolverDnHandle_t handle, cublasFillMode_t uplo, int n, float* A,
+                                  int lda, float* Workspace, int Lwork, int* devInfo) {
+  return factorise<float>("cusolverDnSpotrf", handle, uplo, n, A, lda, Workspace, Lwork, devInfo,
+                          emulator::potrf<float>);
 }
-cusolverStatus_t cusolverDnSpotrfBatched(cusolverDnHandle_t handle, cublasFillMode_t uplo, int n, float* Aarray[], int lda, int* infoArray, int batchSize) {
-  return potrf_batched<float>("cusolverDnSpotrfBatched", handle, uplo, n, Aarray, lda, infoArray, batchSize);
+cusolverStatus_t cusolverDnSpotrfBatched(cusolverDnHandle_t handle, cublasFillMode_t uplo, int n,
+                                         float* Aarray[], int lda, int* infoArray, int batchSize) {
+  return potrf_batched<float>("cusolverDnSpotrfBatched", handle, uplo, n, Aarray, lda, infoArray,
+                              batchSize);
 }
-cusolverStatus_t cusolverDnSpotri_bufferSize(cusolverDnHandle_t handle, cublasFillMode_t, int n, float*, int lda, int* lwork) {
+cusolverStatus_t cusolverDnSpotri_bufferSize(cusolverDnHandle_t handle, cublasFillMode_t, int n,
+                                             float*, int lda, int* lwork) {
   return query<float>("cusolverDnSpotri_bufferSize", handle, n, lda, lwork);
 }
-cusolverStatus_t cusolverDnSpotri(cusolverDnHandle_t handle, cublasFillMode_t uplo, int n, float* A, int lda, float* work, int lwork, int* devInfo) {
-  return factorise<float>("cusolverDnSpotri", handle, uplo, n, A, lda, work, lwork, devInfo, emulator::potri<float>);
+cusolverStatus_t cusolverDnSpotri(cusolverDnHandle_t handle, cublasFillMode_t uplo, int n, float* A,
+                                  int lda, float* work, int lwork, int* devInfo) {
+  return factorise<float>("cusolverDnSpotri", handle, uplo, n, A, lda, work, lwork, devInfo,
+                          emulator::potri<float>);
 }
-cusolverStatus_t cusolverDnSsyevd_bufferSize(cusolverDnHandle_t handle, cusolverEigMode_t, cublasFillMode_t, int n, const float*, int lda, const float*, int* lwork) {
+cusolverStatus_t cusolverDnSsyevd_bufferSize(cusolverDnHandle_t handle, cusolverEigMode_t,
+                                             cublasFillMode_t, int n, const float*, int lda,
+                                             const float*, int* lwork) {
   return query<float>("cusolverDnSsyevd_bufferSize", handle, n, lda, lwork);
 }
-cusolverStatus_t cusolverDnSsyevd(cusolverDnHandle_t handle, cusolverEigMode_t jobz, cublasFillMode_t uplo, int n, float* A, int lda, float* W, float* work, int lwork, int* info) {
+cusolverStatus_t cusolverDnSsyevd(cusolverDnHandle_t handle, cusolverEigMode_t jobz,
+                                  cublasFillMode_t uplo, int n, float* A, int lda, float* W,
+                                  float* work, int lwork, int* info) {
   return eigen<float>("cusolverDnSsyevd", handle, jobz, uplo, n, A, lda, W, work, lwork, info);
 }
-cusolverStatus_t cusolverDnDpotrf_bufferSize(cusolverDnHandle_t handle, cublasFillMode_t, int n, double*, int lda, int* Lwork) {
+cusolverStatus_t cusolverDnDpotrf_bufferSize(cusolverDnHandle_t handle, cublasFillMode_t, int n,
+                                             double*, int lda, int* Lwork) {
   return query<double>("cusolverDnDpotrf_bufferSize", handle, n, lda, Lwork);
 }
-cusolverStatus_t cusolverDnDpotrf(cusolverDnHandle_t handle, cublasFillMode_t uplo, int n, double* A, int lda, double* Workspace, int Lwork, int* devInfo) {
-  return factorise<double>("cusolverDnDpotrf", handle, uplo, n, A, lda, Workspace, Lwork, devInfo, emulator::potrf<double>);
+cusolverStatus_t cusolverDnDpotrf(cusolverDnHandle_t handle, cublasFillMode_t uplo, int n,
+                                  double* A, int lda, double* Workspace, int Lwork, int* devInfo) {
+  return factorise<double>("cusolverDnDpotrf", handle, uplo, n, A, lda, Workspace, Lwork, devInfo,
+                           emulator::potrf<double>);
 }
-cusolverStatus_t cusolverDnDpotrfBatched(cusolverDnHandle_t handle, cublasFillMode_t uplo, int n, double* Aarray[], int lda, int* infoArray, int batchSize) {
-  return potrf_batched<double>("cusolverDnDpotrfBatched", handle, uplo, n, Aarray, lda, infoArray, batchSize);
+cusolverStatus_t cusolverDnDpotrfBatched(cusolverDnHandle_t handle, cublasFillMode_t uplo, int n,
+                                         double* Aarray[], int lda, int* infoArray, int batchSize) {
+  return potrf_batched<double>("cusolverDnDpotrfBatched", handle, uplo, n, Aarray, lda, infoArray,
+                               batchSize);
 }
-cusolverStatus_t cusolverDnDpotri_bufferSize(cusolverDnHandle_t handle, cublasFillMode_t, int n, double*, int lda, int* lwork) {
+cusolverStatus_t cusolverDnDpotri_bufferSize(cusolverDnHandle_t handle, cublasFillMode_t, int n,
+                                             double*, int lda, int* lwork) {
   return query<double>("cusolverDnDpotri_bufferSize", handle, n, lda, lwork);
 }
-cusolverStatus_t cusolverDnDpotri(cusolverDnHandle_t handle, cublasFillMode_t uplo, int n, double* A, int lda, double* work, int lwork, int* devInfo) {
-  return factorise<double>("cusolverDnDpotri", handle, uplo, n, A, lda, work, lwork, devInfo, emulator::potri<double>);
+cusolverStatus_t cusolverDnDpotri(cusolverDnHandle_t handle, cublasFillMode_t uplo, int n,
+                                  double* A, int lda, double* work, int lwork, int* devInfo) {
+  return factorise<double>("cusolverDnDpotri", handle, uplo, n, A, lda, work, lwork, devInfo,
+                           emulator::potri<double>);
 }
-cusolverStatus_t cusolverDnDsyevd_bufferSize(cusolverDnHandle_t handle, cusolverEigMode_t, cublasFillMode_t, int n, const double*, int lda, const double*, int* lwork) {
+cusolverStatus_t cusolverDnDsyevd_bufferSize(cusolverDnHandle_t handle, cusolverEigMode_t,
+                                             cublasFillMode_t, int n, const double*, int lda,
+                                             const double*, int* lwork) {
   return query<double>("cusolverDnDsyevd_bufferSize", handle, n, lda, lwork);
 }
-cusolverStatus_t cusolverDnDsyevd(cusolverDnHandle_t handle, cusolverEigMode_t jobz, cublasFillMode_t uplo, int n, double* A, int lda, double* W, double* work, int lwork, int* info) {
+cusolverStatus_t cusolverDnDsyevd(cusolverDnHandle_t handle, cusolverEigMode_t jobz,
+                                  cublasFillMode_t uplo, int n, double* A, int lda, double* W,
+                                  double* work, int lwork, int* info) {
   return eigen<double>("cusolverDnDsyevd", handle, jobz, uplo, n, A, lda, W, work, lwork, info);
 }
 

@@ -82,8 +82,8 @@ void check_pointers(const Operation& operation, const char* when) {
     if (use.address == nullptr && use.bytes == 0) continue;
     if (!use.certain && device_of(use.address) < 0) continue;
     if (!use.certain && find_allocation(use.address) == nullptr) continue;
-    const std::string why = why_not_device_memory(use.address, use.bytes, operation.device,
-                                                  use.pinned_allowed);
+    const std::string why =
+        why_not_device_memory(use.address, use.bytes, operation.device, use.pinned_allowed);
     if (!why.empty()) {
       fail("%s%s: %s %s", operation.name.c_str(), when, use.what.c_str(), why.c_str());
     }
@@ -510,7 +510,7 @@ cudaError_t cudaStreamIsCapturing(cudaStream_t stream,
   Locked locked(runtime_lock());
   cudaStream_t target = resolve(stream);
   if (target == nullptr) return remember(cudaErrorInvalidResourceHandle);
-  *pCaptureStatus = !target->capture                ? cudaStreamCaptureStatusNone
+  *pCaptureStatus = !target->capture               ? cudaStreamCaptureStatusNone
                     : target->capture->invalidated ? cudaStreamCaptureStatusInvalidated
                                                    : cudaStreamCaptureStatusActive;
   return cudaSuccess;

@@ -183,8 +183,8 @@ T __shfl_xor_sync(unsigned mask, T value, int lanes, int width = 32, CFAA_SITE) 
                                 inside ? source : lane, site);
 }
 inline unsigned __ballot_sync(unsigned mask, int predicate, CFAA_SITE) {
-  return static_cast<unsigned>(emulator::warp_exchange(emulator::WarpPrimitive::ballot, mask,
-                                                       predicate != 0, 0, site));
+  return static_cast<unsigned>(
+      emulator::warp_exchange(emulator::WarpPrimitive::ballot, mask, predicate != 0, 0, site));
 }
 inline int __any_sync(unsigned mask, int predicate, CFAA_SITE) {
   return emulator::warp_exchange(emulator::WarpPrimitive::any, mask, predicate != 0, 0, site) != 0;

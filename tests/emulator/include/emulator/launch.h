@@ -22,9 +22,9 @@ struct KernelPointer {
 cudaError_t enqueue_kernel(const cudaLaunchConfig_t& config, const void* function,
                            std::function<void()> body, std::vector<KernelPointer> pointers);
 
-// A pointer argument must be null, device memory or pinned. A structure passed by value may list its
-// pointers in a member `template <class F> void for_each_pointer(F f) const`, and is then held to
-// the same; without one its words are searched for freed memory and memory of another device.
+// A pointer argument must be null, device memory or pinned. A structure passed by value may list
+// its pointers in a member `template <class F> void for_each_pointer(F f) const`, and is then held
+// to the same; without one its words are searched for freed memory and memory of another device.
 template <typename T>
 void collect_pointers(const T& argument, int index, std::vector<KernelPointer>& pointers) {
   const std::string what = "argument " + std::to_string(index);
@@ -60,6 +60,6 @@ cudaError_t cudaLaunchKernelEx(const cudaLaunchConfig_t* config, void (*kernel)(
       },
       kept);
   return emulator::enqueue_kernel(
-      *config, reinterpret_cast<const void*>(kernel),
-      [kernel, kept] { std::apply(kernel, kept); }, std::move(pointers));
+      *config, reinterpret_cast<const void*>(kernel), [kernel, kept] { std::apply(kernel, kept); },
+      std::move(pointers));
 }

@@ -82,8 +82,8 @@ inline void note_shared_atomic(Cell& cell, long long index, long long size) {
   const Thread& me = *current_thread;
   const Block& block = *me.block;
   if (cell.write_epoch < block.first_epoch) fail_shared_uninitialised(index, size);
-  if (cell.write_epoch == block.epoch && cell.writer != atomic_writer &&
-      cell.writer != me.linear && !ordered_in_warp(me, cell.writer, cell.write_clock)) {
+  if (cell.write_epoch == block.epoch && cell.writer != atomic_writer && cell.writer != me.linear &&
+      !ordered_in_warp(me, cell.writer, cell.write_clock)) {
     fail_shared_race("atomically changes", cell, index);
   }
   check_shared_readers(cell, index);
@@ -199,8 +199,8 @@ class SharedArena {
     const Block& block = *current_thread->block;
     const std::size_t bytes = (static_cast<std::size_t>(size) * sizeof(T) + 15) / 16 * 16;
     if (size < 0 || used_ + bytes > block.dynamic_bytes) {
-      fail_in_kernel("takes %zu bytes of dynamic shared memory, the launch gave %zu",
-                     used_ + bytes, block.dynamic_bytes);
+      fail_in_kernel("takes %zu bytes of dynamic shared memory, the launch gave %zu", used_ + bytes,
+                     block.dynamic_bytes);
     }
     Shared<T> piece = Shared<T>::at(block.shared + used_, size);
     used_ += bytes;
@@ -213,17 +213,17 @@ class SharedArena {
 
 template <typename T>
 Shared<T> static_shared(const void* key, long long size) {
-  return Shared<T>::at(
-      static_shared(key, static_cast<std::size_t>(size) * sizeof(T), alignof(T)), size);
+  return Shared<T>::at(static_shared(key, static_cast<std::size_t>(size) * sizeof(T), alignof(T)),
+                       size);
 }
 
 }  // namespace emulator
 
-#define CFAA_EMULATOR_SHARED_ATOMIC(name)                                             \
-  template <typename T>                                                               \
-  T name(emulator::SharedPointer<T> p, std::type_identity_t<T> value) {               \
-    if (p.cell != nullptr) emulator::note_shared_atomic(*p.cell, p.index, p.size);    \
-    return name(p.address, value);                                                    \
+#define CFAA_EMULATOR_SHARED_ATOMIC(name)                                          \
+  template <typename T>                                                            \
+  T name(emulator::SharedPointer<T> p, std::type_identity_t<T> value) {            \
+    if (p.cell != nullptr) emulator::note_shared_atomic(*p.cell, p.index, p.size); \
+    return name(p.address, value);                                                 \
   }
 CFAA_EMULATOR_SHARED_ATOMIC(atomicAdd)
 CFAA_EMULATOR_SHARED_ATOMIC(atomicMax)

@@ -1,0 +1,160 @@
+// The GPU as a device: memory, pinned copies, events, handles, and the fault latch set by a kernel.
+
+#if CFAA_HAS_CUDA
+
+#include "cuda/device.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+#include <numeric>
+#include <vector>
+
+#include "cuda/stream.h"
+#include "host/core/error.h"
+#include "host/core/tensor.h"
+#include "host/ops/coupling.h"
+#include "host/ops/device.h"
+#include "host/ops/typical_samples.h"
+#include "tests/on_cuda.h"
+
+namespace cfaa::test {
+namespace {
+
+using Device = OnCuda;
+
+TEST_F(Device, BytesComeBackAsTheyWent) {
+  std::vector<float> values(1000);
+  std::iota(values.begin(), values.end(), 1.0f);
+
+  const Tensor<float, 1> first(context(), {1000}, values.data());
+  Tensor<float, 1> second(context(), {1000});
+  device().copy(second.view().data, first.view().data, first.bytes());
+
+  EXPECT_EQ(second.to_host(), values);
+
+  second.fill_zero();
+
+  EXPECT_EQ(second.to_host(), std::vector<float>(1000, 0.0f));
+}
+
+TEST_F(Device, EmptyCopiesAreAllowed) {
+  device().copy_from_host(nullptr, nullptr, 0);
+  device().copy_to_host(nullptr, nullptr, 0);
+  device().copy(nullptr, nullptr, 0);
+  device().fill_zero(nullptr, 0);
+  EXPECT_NO_THROW(device().synchronize());
+}
+
+TEST_F(Device, MemoryIsAlignedTo256Bytes) {
+  void* const one = device().allocate(1);
+  void* const other = device().allocate(3);
+
+  EXPECT_EQ(reinterpret_cast<std::uintptr_t>(one) % 256, 0u);
+  EXPECT_EQ(reinterpret_cast<std::uintptr_t>(other) % 256, 0u);
+
+  device().release(one);
+  device().release(other);
+}
+
+TEST_F(Device, MoreThanThereIsIsRefusedWithTheSize) {
+  try {
+    device().allocate(std::size_t{1} << 60);
+    FAIL() << "an exbibyte was found";
+  } catch (const Error& error) {
+    EXPECT_NE(std::string(error.what()).find("1152921504606846976 bytes"), std::string::npos)
+        << error.what();
+  }
+  EXPECT_NO_THROW(device().synchronize()) << "the refusal must not poison later calls";
+}
+
+TEST_F(Device, PinnedCopiesOverlapAndMeetAtAnEvent) {
+  cuda::Pinned<float> sent(512), received(512);
+  for (std::size_t i = 0; i < sent.size(); ++i) sent[i] = static_cast<float>(i);
+  const Tensor<float, 1> buffer(context(), {512});
+  cuda::Stream copies;
+  cuda::Event arrived;
+
+  CFAA_CUDA_CHECK(cudaMemcpyAsync(buffer.view().data, sent.data(), sent.bytes(),
+                                  cudaMemcpyHostToDevice, copies));
+  arrived.record(copies);
+  arrived.hold(device().stream());
+  device().copy_to_host(received.data(), buffer.view().data, received.bytes());
+  device().synchronize();
+
+  EXPECT_TRUE(std::equal(sent.begin(), sent.end(), received.begin()));
+}
+
+TEST_F(Device, EventsMeasureTimeThatPasses) {
+  cuda::Event start, end;
+  Tensor<float, 1> buffer(context(), {1 << 20});
+
+  start.record(device().stream());
+  buffer.fill_zero();
+  end.record(device().stream());
+  end.synchronize();
+
+  EXPECT_GE(end.milliseconds_since(start), 0.0);
+}
+
+TEST_F(Device, HandlesAreMadeOnceAndWorkOnTheDevicesStream) {
+  const cublasHandle_t blas = device().blas();
+  const cusolverDnHandle_t solver = device().solver();
+  cudaStream_t of_blas = nullptr, of_solver = nullptr;
+  cublasMath_t mode = CUBLAS_TF32_TENSOR_OP_MATH;
+  CFAA_CUDA_CHECK(cublasGetStream(blas, &of_blas));
+  CFAA_CUDA_CHECK(cusolverDnGetStream(solver, &of_solver));
+  CFAA_CUDA_CHECK(cublasGetMathMode(blas, &mode));
+
+  EXPECT_EQ(device().blas(), blas);
+  EXPECT_EQ(device().solver(), solver);
+  EXPECT_EQ(of_blas, device().stream());
+  EXPECT_EQ(of_solver, device().stream());
+  EXPECT_EQ(mode, CUBLAS_DEFAULT_MATH);
+}
+
+TEST_F(Device, ANonFiniteColumnSetsTheLatchWithItsAttribute) {
+  std::vector<float> z = normal<float>(16 * 5, 3);
+  z[7 * 5 + 2] = std::numeric_limits<float>::infinity();
+  const Tensor<float, 2> source(context(), {16, 5}, z.data());
+  const Tensor<float, 2> target(context(), {16, 5}, normal<float>(16 * 5, 4).data());
+  const EmbeddingPair<float> pair{source.view(), target.view()};
+  const Arena::Scope scope(context().scratch());
+
+  typical_samples<float>(context(), {&pair, 1}, {});
+
+  try {
+    context().check_faults();
+    FAIL() << "infinity went unnoticed";
+  } catch (const Error& error) {
+    EXPECT_NE(std::string(error.what()).find("attribute 2"), std::string::npos) << error.what();
+  }
+  EXPECT_NO_THROW(context().check_faults()) << "the latch opens again";
+}
+
+TEST_F(Device, TheFirstFaultStays) {
+  std::vector<float> samples = normal<float>(3 * 8, 5);
+  samples[1 * 8 + 4] = std::numeric_limits<float>::quiet_NaN();
+  const Tensor<float, 2> bad(context(), {3, 8}, samples.data());
+  samples[1 * 8 + 4] = 0;
+  samples[2 * 8 + 4] = std::numeric_limits<float>::quiet_NaN();
+  const Tensor<float, 2> later(context(), {3, 8}, samples.data());
+  const Tensor<float, 2> good(context(), {3, 8}, normal<float>(3 * 8, 6).data());
+  const Arena::Scope scope(context().scratch());
+
+  coupling<float>(context(), bad.view(), good.view(), {});
+  coupling<float>(context(), later.view(), good.view(), {});
+
+  try {
+    context().check_faults();
+    FAIL() << "NaN went unnoticed";
+  } catch (const Error& error) {
+    EXPECT_NE(std::string(error.what()).find("problem 1"), std::string::npos) << error.what();
+  }
+}
+
+}  // namespace
+}  // namespace cfaa::test
+
+#endif

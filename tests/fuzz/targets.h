@@ -1,0 +1,251 @@
+#pragma once
+
+// What is fuzzed: every reader of bytes that somebody else wrote. A target takes any bytes and must
+// neither crash nor break a promise; user errors are fine. tools/fuzz runs them under libFuzzer,
+// fuzz_test.cpp runs the corpora and a bounded number of mutations in every build.
+
+#include <sys/mman.h>
+#include <unistd.h>
+#include <xxhash.h>
+
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "host/core/error.h"
+#include "host/core/npy.h"
+#include "host/core/safetensors.h"
+#include "host/data/domain_index.h"
+#include "host/data/prepare_options.h"
+#include "host/data/python_literal.h"
+#include "host/data/review_format.h"
+#include "host/data/review_text.h"
+#include "host/data/utf8.h"
+
+namespace cfaa::fuzz {
+
+// A promise of the code under test.
+inline void must(bool holds, const char* what) {
+  if (!holds) assertion_failed(what, __FILE__, __LINE__);
+}
+
+// The bytes as a file that needs no disk.
+class MemoryFile {
+ public:
+  explicit MemoryFile(std::string_view bytes) : fd_(::memfd_create("fuzz", 0)) {
+    must(fd_ >= 0, "memfd_create");
+    must(::write(fd_, bytes.data(), bytes.size()) == static_cast<ssize_t>(bytes.size()), "write");
+  }
+  ~MemoryFile() { ::close(fd_); }
+  MemoryFile(const MemoryFile&) = delete;
+  std::string path() const { return "/proc/self/fd/" + std::to_string(fd_); }
+
+ private:
+  int fd_;
+};
+
+// Folds all that a parser says into one number, and checks that texts are UTF-8.
+class Digest : public ReviewSink {
+ public:
+  void accept(const RawReview& review, int64_t) override {
+    for (const std::string_view field : {review.user, review.item, review.text}) {
+      must(is_utf8(field), "an accepted field is UTF-8");
+      add(field.data(), field.size());
+    }
+    must(!std::isinf(review.rating) && !std::isinf(review.time), "numbers are finite or absent");
+    add(&review.rating, sizeof(double));
+    add(&review.time, sizeof(double));
+  }
+  void reject(int64_t, std::string reason) override {
+    must(!reason.empty(), "a refusal has a reason");
+    add("!", 1);
+  }
+  uint64_t value = 0;
+
+ private:
+  void add(const void* bytes, std::size_t size) {
+    value = XXH3_64bits_withSeed(bytes, size, value + size);
+  }
+};
+
+// Format detection and parsing in chunks of `chunk_bytes`.
+inline uint64_t parse_file(const std::string& path, std::size_t chunk_bytes, InvalidUtf8 invalid,
+                           bool quotes) {
+  InputStream stream(path);
+  RecordChunks chunks(stream, chunk_bytes);
+  const ReviewFormat format = detect_format(chunks.head(), {}, quotes, "fuzz");
+  chunks.set_rule(format.rule);
+  chunks.skip(format.header_bytes);
+  ReviewParser parser(format, invalid);
+  Digest digest;
+  Chunk chunk;
+  while (chunks.next(chunk)) parser.parse(chunk, digest);
+  return digest.value;
+}
+
+inline void reviews(std::string_view bytes, std::string_view prefix) {
+  if (bytes.empty()) return;
+  const char choice = bytes.front();
+  bytes.remove_prefix(1);
+  const std::string text = std::string(prefix) + std::string(bytes);
+  const MemoryFile file(text);
+  const InvalidUtf8 invalid = choice & 1 ? InvalidUtf8::replace : InvalidUtf8::refuse;
+  const bool quotes = choice & 2;
+  uint64_t whole = 0;
+  try {
+    whole = parse_file(file.path(), text.size() + 64, invalid, quotes);
+  } catch (const Error&) {
+    return;
+  }
+  // The format is known from the prefix; past it, the places of the cuts change nothing.
+  if (prefix.empty()) return;
+  must(parse_file(file.path(), prefix.size() + 7, invalid, quotes) == whole, "cuts change nothing");
+}
+
+inline void json_lines(std::string_view bytes) {
+  reviews(bytes, "{\"reviewerID\": \"u\", \"asin\": \"i\", \"overall\": 5.0}\n");
+}
+inline void python_lines(std::string_view bytes) {
+  PythonValue value;
+  if (parse_python_literal(bytes, value).empty()) {
+    must(value.kind != PythonValue::Kind::text || !is_utf8(bytes) || is_utf8(value.text),
+         "text is UTF-8");
+  }
+  reviews(bytes, "{'reviewerID': 'u', 'asin': u'i', 'overall': 5.0}\n");
+}
+inline void delimited(std::string_view bytes) {
+  reviews(bytes, "user,item,rating,text,time\n");
+}
+inline void inter(std::string_view bytes) {
+  reviews(bytes, "user_id:token\titem_id:token\trating:float\ttimestamp:float\n");
+}
+inline void any_format(std::string_view bytes) {
+  reviews(bytes, "");
+}
+
+// gzip and zstd framing: what comes out does not depend on how it is asked for.
+inline void compressed(std::string_view bytes) {
+  constexpr std::size_t kMost = 1 << 22;
+  const MemoryFile file(bytes);
+  uint64_t digests[2] = {0, 0};
+  std::size_t i = 0;
+  for (const std::size_t step : {std::size_t{65536}, std::size_t{977}}) {
+    try {
+      InputStream stream(file.path());
+      std::vector<char> buffer(step);
+      std::string out;
+      for (;;) {
+        const std::size_t got = stream.read(buffer.data(), step);
+        out.append(buffer.data(), got);
+        if (got < step || out.size() > kMost) break;
+      }
+      if (out.size() > kMost) return;
+      digests[i] = XXH3_64bits(out.data(), out.size());
+    } catch (const Error&) {
+      digests[i] = 1;
+    }
+    ++i;
+  }
+  must(digests[0] == digests[1], "the buffer's size changes nothing");
+}
+
+inline void npy(std::string_view bytes) {
+  const MemoryFile file(bytes);
+  try {
+    const NpyFile array(file.path());
+    if (array.size() < 1 << 20) (void)array.read<float>();
+  } catch (const Error&) {
+  }
+}
+
+inline void safetensors(std::string_view bytes) {
+  const MemoryFile file(bytes);
+  try {
+    const SafetensorsFile tensors(file.path());
+    for (const auto& [name, entry] : tensors.header().tensors) {
+      try {
+        (void)tensors.read<float>(name);
+      } catch (const Error&) {
+      }
+    }
+  } catch (const Error&) {
+  }
+}
+
+inline void config(std::string_view bytes) {
+  const nlohmann::json any = nlohmann::json::parse(bytes, nullptr, false);
+  if (any.is_discarded()) return;
+  PrepareOptions options;
+  OptionSet set = prepare_option_set(options);
+  try {
+    set.read(any, "fuzz");
+    parse_core(options.source_core, "source_core");
+    parse_core(options.target_core, "target_core");
+    parse_split_ratio(options.split_ratio);
+    parse_rating_scale(options.rating_scale);
+    parse_columns(options.columns);
+  } catch (const Error&) {
+  }
+}
+
+// The checksum and the identity are made to fit, so that the fuzzer reaches what they protect.
+inline void domain_index(std::string_view bytes) {
+  std::string fixed(bytes);
+  TextIdentity identity;
+  constexpr std::size_t kHeader = 160;
+  if (fixed.size() >= kHeader) {
+    std::memcpy(fixed.data(), "CFAAIDX1", 8);
+    const uint64_t checksum = XXH3_64bits(fixed.data() + kHeader, fixed.size() - kHeader);
+    std::memcpy(fixed.data() + 8, &checksum, 8);
+    std::memcpy(&identity, fixed.data() + 16, sizeof(identity));
+  }
+  Domain domain;
+  if (!DomainIndex::read(fixed, identity, domain)) return;
+  for (const Split split : {Split::train, Split::valid, Split::test}) {
+    const SplitRows& rows = domain.rows(split);
+    for (int64_t i = 0; i < rows.size(); ++i) {
+      must(rows.user[i] >= 0 && rows.user[i] < domain.users.size(), "a user in range");
+      must(rows.item[i] >= 0 && rows.item[i] < domain.items.size(), "an item in range");
+    }
+  }
+  for (int64_t u = 0; u < domain.users.size(); ++u) {
+    must(domain.users.find(domain.users[u]) == u, "ids are found");
+  }
+}
+
+inline void review_text(std::string_view bytes) {
+  const MemoryFile file(bytes);
+  try {
+    const ReviewTextFile texts(file.path());
+    uint64_t sum = 0;
+    for (int64_t i = 0; i < texts.count(); ++i) sum += texts.text(i).size();
+    must(sum == texts.bytes(), "texts fill the file");
+    texts.verify();
+  } catch (const Error&) {
+  }
+}
+
+struct Target {
+  const char* name;
+  void (*run)(std::string_view);
+};
+
+inline constexpr Target kTargets[] = {
+    {"json_lines", json_lines},
+    {"python_lines", python_lines},
+    {"delimited", delimited},
+    {"inter", inter},
+    {"any_format", any_format},
+    {"compressed", compressed},
+    {"npy", npy},
+    {"safetensors", safetensors},
+    {"config", config},
+    {"domain_index", domain_index},
+    {"review_text", review_text},
+};
+
+}  // namespace cfaa::fuzz

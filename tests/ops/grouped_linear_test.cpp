@@ -1,0 +1,251 @@
+#include "host/ops/grouped_linear.h"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cmath>
+#include <limits>
+#include <memory>
+
+#include "tests/compare.h"
+#include "tests/on_device.h"
+
+namespace cfaa::test {
+namespace {
+
+class GroupedLinear : public OnDevice {};
+CFAA_TEST_ON_DEVICES(GroupedLinear);
+
+struct Extents {
+  int64_t m, k, n;
+};
+
+// The numbers of one tower, on the host; rows tight.
+template <class T>
+struct Tower {
+  Extents e;
+  std::vector<T> x, weight, bias, dy;
+};
+
+template <class T>
+Tower<T> random_tower(Extents e, uint64_t seed) {
+  return {e, normal<T>(e.m * e.k, seed), normal<T>(e.n * e.k, seed + 1), normal<T>(e.n, seed + 2),
+          normal<T>(e.m * e.n, seed + 3)};
+}
+
+template <class T>
+struct Outcome {
+  std::vector<T> y, dx, dweight, dbias;
+};
+
+// The op on towers whose rows are padded, parameter gradients added to `start`.
+template <class T>
+std::vector<Outcome<T>> run(Context& context, const std::vector<Tower<T>>& towers,
+                            Activation activation, MathMode math = MathMode::fp32, T start = 0,
+                            int64_t padding = 3) {
+  struct OnTheDevice {
+    PaddedMatrix<T> x, weight, y, dy, dx, dweight;
+    Tensor<T, 1> bias, dbias;
+  };
+  const T nan = std::numeric_limits<T>::quiet_NaN();
+  std::vector<std::unique_ptr<OnTheDevice>> memory;
+  std::vector<LinearLayer<T>> layers;
+  std::vector<LinearGradient<T>> gradients;
+  for (const Tower<T>& tower : towers) {
+    const auto [m, k, n] = tower.e;
+    const auto filled = [](int64_t size, T value) {
+      return std::vector<T>(static_cast<std::size_t>(size), value);
+    };
+    const std::vector<T> dbias = filled(n, start);
+    memory.push_back(std::make_unique<OnTheDevice>(OnTheDevice{
+        PaddedMatrix<T>(context, m, k, tower.x, padding),
+        PaddedMatrix<T>(context, n, k, tower.weight, padding),
+        PaddedMatrix<T>(context, m, n, filled(m * n, nan), padding),
+        PaddedMatrix<T>(context, m, n, tower.dy, padding),
+        PaddedMatrix<T>(context, m, k, filled(m * k, nan), padding),
+        PaddedMatrix<T>(context, n, k, filled(n * k, start), padding),
+        Tensor<T, 1>(context, {n}, tower.bias.data()), Tensor<T, 1>(context, {n}, dbias.data())}));
+    const OnTheDevice& d = *memory.back();
+    layers.push_back({d.x.view(), d.weight.view(), d.bias.view(), d.y.view()});
+    gradients.push_back({d.dy.view(), d.dx.view(), d.dweight.view(), d.dbias.view()});
+  }
+
+  grouped_linear<T>(context, layers, activation, math);
+  grouped_linear_backward<T>(context, layers, activation, gradients, math);
+
+  std::vector<Outcome<T>> outcomes;
+  for (const auto& d : memory) {
+    outcomes.push_back({d->y.to_host(), d->dx.to_host(), d->dweight.to_host(), d->dbias.to_host()});
+  }
+  return outcomes;
+}
+
+// The same by plain loops in double.
+template <class T>
+Outcome<double> reference(const Tower<T>& tower, Activation activation, double start) {
+  const auto [m, k, n] = tower.e;
+  const auto at = [](int64_t i, int64_t columns, int64_t j) {
+    return static_cast<std::size_t>(i * columns + j);
+  };
+  Outcome<double> out{std::vector<double>(static_cast<std::size_t>(m * n)),
+                      std::vector<double>(static_cast<std::size_t>(m * k)),
+                      std::vector<double>(static_cast<std::size_t>(n * k), start),
+                      std::vector<double>(static_cast<std::size_t>(n), start)};
+  for (int64_t i = 0; i < m; ++i) {
+    for (int64_t j = 0; j < n; ++j) {
+      double y = tower.bias[static_cast<std::size_t>(j)];
+      for (int64_t l = 0; l < k; ++l) {
+        y += static_cast<double>(tower.x[at(i, k, l)]) * tower.weight[at(j, k, l)];
+      }
+      const bool passes = activation == Activation::none || y > 0;
+      out.y[at(i, n, j)] = passes ? y : 0;
+      if (!passes) continue;
+      const double p = tower.dy[at(i, n, j)];
+      out.dbias[static_cast<std::size_t>(j)] += p;
+      for (int64_t l = 0; l < k; ++l) {
+        out.dx[at(i, k, l)] += p * tower.weight[at(j, k, l)];
+        out.dweight[at(j, k, l)] += p * tower.x[at(i, k, l)];
+      }
+    }
+  }
+  return out;
+}
+
+template <class T>
+void expect_reference(const std::vector<Tower<T>>& towers, Activation activation,
+                      const std::vector<Outcome<T>>& outcomes, double start, double tolerance) {
+  ASSERT_EQ(outcomes.size(), towers.size());
+  for (std::size_t g = 0; g < towers.size(); ++g) {
+    const Outcome<double> expected = reference(towers[g], activation, start);
+    EXPECT_TRUE(close(outcomes[g].y, expected.y, tolerance)) << "y of tower " << g;
+    EXPECT_TRUE(close(outcomes[g].dx, expected.dx, tolerance)) << "dx of tower " << g;
+    EXPECT_TRUE(close(outcomes[g].dweight, expected.dweight, tolerance)) << "dW of tower " << g;
+    EXPECT_TRUE(close(outcomes[g].dbias, expected.dbias, tolerance)) << "db of tower " << g;
+  }
+}
+
+// One row, one input, one output; a warp less, exactly and more than one; a tall one.
+template <class T>
+std::vector<Tower<T>> uneven_towers() {
+  return {random_tower<T>({1, 1, 1}, 10), random_tower<T>({33, 31, 65}, 20),
+          random_tower<T>({32, 64, 32}, 30), random_tower<T>({257, 5, 7}, 40)};
+}
+
+TEST_P(GroupedLinear, GivesTheHandMadeResult) {
+  // x = (1, 2), W = (3 4; -5 1), b = (1, 1): x W' + b = (12, -2)
+  const std::vector<Tower<double>> towers = {{{1, 2, 2}, {1, 2}, {3, 4, -5, 1}, {1, 1}, {10, 100}}};
+
+  const Outcome<double> linear = run<double>(context(), towers, Activation::none)[0];
+  const Outcome<double> relu = run<double>(context(), towers, Activation::relu)[0];
+
+  EXPECT_EQ(linear.y, (std::vector<double>{12, -2}));
+  EXPECT_EQ(linear.dx, (std::vector<double>{-470, 140}));
+  EXPECT_EQ(linear.dweight, (std::vector<double>{10, 20, 100, 200}));
+  EXPECT_EQ(linear.dbias, (std::vector<double>{10, 100}));
+  EXPECT_EQ(relu.y, (std::vector<double>{12, 0}));
+  EXPECT_EQ(relu.dx, (std::vector<double>{30, 40}));
+  EXPECT_EQ(relu.dweight, (std::vector<double>{10, 20, 0, 0}));
+  EXPECT_EQ(relu.dbias, (std::vector<double>{10, 0}));
+}
+
+TEST_P(GroupedLinear, UnevenTowersMatchPlainLoopsInDouble) {
+  const auto towers = uneven_towers<double>();
+
+  const auto linear = run<double>(context(), towers, Activation::none, MathMode::fp32, 0.5);
+  const auto relu = run<double>(context(), towers, Activation::relu, MathMode::fp32, 0.5);
+
+  expect_reference(towers, Activation::none, linear, 0.5, 1e-14);
+  expect_reference(towers, Activation::relu, relu, 0.5, 1e-14);
+}
+
+TEST_P(GroupedLinear, UnevenTowersMatchPlainLoopsInFloat) {
+  const auto towers = uneven_towers<float>();
+
+  const auto relu = run<float>(context(), towers, Activation::relu, MathMode::fp32, 0.5f);
+
+  expect_reference(towers, Activation::relu, relu, 0.5, 1e-6);
+}
+
+// TF32 rounds its operands to 10 bits of mantissa; rows of whole 16 bytes let a GPU use it.
+TEST_P(GroupedLinear, Tf32StaysWithinItsRounding) {
+  const std::vector<Tower<float>> towers = {random_tower<float>({40, 32, 64}, 50),
+                                            random_tower<float>({64, 36, 12}, 60)};
+
+  const auto linear =
+      run<float>(context(), towers, Activation::none, MathMode::tf32, 0.0f, /*padding=*/4);
+
+  expect_reference(towers, Activation::none, linear, 0, 2e-3);
+}
+
+TEST_P(GroupedLinear, ReluKeepsNaN) {
+  auto towers = std::vector<Tower<float>>{random_tower<float>({2, 3, 2}, 70)};
+  towers[0].x[0] = std::numeric_limits<float>::quiet_NaN();
+
+  const auto relu = run<float>(context(), towers, Activation::relu);
+
+  EXPECT_TRUE(std::isnan(relu[0].y[0]));
+  EXPECT_TRUE(std::isnan(relu[0].y[1]));
+  EXPECT_FALSE(std::isnan(relu[0].y[2]));
+}
+
+TEST_P(GroupedLinear, LeavesOutTheInputGradientNobodyWants) {
+  Context& context = this->context();
+  const Tower<double> tower = random_tower<double>({4, 3, 2}, 80);
+  const Tensor<double, 2> x(context, {4, 3}, tower.x.data()),
+      weight(context, {2, 3}, tower.weight.data()), y(context, {4, 2}),
+      dy(context, {4, 2}, tower.dy.data());
+  const Tensor<double, 1> bias(context, {2}, tower.bias.data());
+  Tensor<double, 2> dweight(context, {2, 3});
+  Tensor<double, 1> dbias(context, {2});
+  dweight.fill_zero();
+  dbias.fill_zero();
+  const LinearLayer<double> layer{x, weight, bias, y};
+  const LinearGradient<double> gradient{dy, {}, dweight, dbias};
+
+  grouped_linear<double>(context, {&layer, 1}, Activation::none);
+  grouped_linear_backward<double>(context, {&layer, 1}, Activation::none, {&gradient, 1});
+
+  const Outcome<double> expected = reference(tower, Activation::none, 0);
+  EXPECT_TRUE(close(dweight.to_host(), expected.dweight, 1e-14));
+  EXPECT_TRUE(close(dbias.to_host(), expected.dbias, 1e-14));
+}
+
+// <dy, y> differentiated by steps of 1e-6, away from relu's kink: the towers' outputs differ from
+// zero by more than a step can move them.
+TEST_P(GroupedLinear, BackwardEqualsCentralDifferences) {
+  const std::vector<Tower<double>> base = {random_tower<double>({3, 4, 5}, 90),
+                                           random_tower<double>({6, 2, 3}, 95)};
+  const double step = 1e-6;
+  for (const Activation activation : {Activation::none, Activation::relu}) {
+    const auto outcomes = run<double>(context(), base, activation);
+    const auto objective = [&](const std::vector<Tower<double>>& towers) {
+      const auto moved = run<double>(context(), towers, activation);
+      double sum = 0;
+      for (std::size_t g = 0; g < towers.size(); ++g) {
+        for (std::size_t i = 0; i < moved[g].y.size(); ++i) sum += moved[g].y[i] * towers[g].dy[i];
+      }
+      return sum;
+    };
+    for (std::size_t g = 0; g < base.size(); ++g) {
+      using Member = std::vector<double> Tower<double>::*;
+      const std::array<std::pair<Member, const std::vector<double>*>, 3> parts = {{
+          {&Tower<double>::x, &outcomes[g].dx},
+          {&Tower<double>::weight, &outcomes[g].dweight},
+          {&Tower<double>::bias, &outcomes[g].dbias},
+      }};
+      for (const auto& [member, gradient] : parts) {
+        std::vector<double> differences;
+        for (std::size_t i = 0; i < gradient->size(); ++i) {
+          auto up = base, down = base;
+          (up[g].*member)[i] += step;
+          (down[g].*member)[i] -= step;
+          differences.push_back((objective(up) - objective(down)) / (2 * step));
+        }
+        EXPECT_TRUE(close(*gradient, differences, 1e-7)) << "tower " << g;
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace cfaa::test
