@@ -42,9 +42,10 @@ def sample(others, wanted, user, seed):
     """Floyd's sampling of `wanted` of the sorted list `others`."""
     wanted = min(wanted, len(others))
     chosen = set()
-    for last in range(len(others) - wanted, len(others)):
-        words = philox(seed, last, user)
-        draw = (((int(words[0]) << 32) | int(words[1])) * (last + 1)) >> 64
+    lasts = range(len(others) - wanted, len(others))
+    words = philox(seed, np.array(lasts, np.uint64), user)
+    for n, last in enumerate(lasts):
+        draw = (((int(words[0][n]) << 32) | int(words[1][n])) * (last + 1)) >> 64
         chosen.add(last if draw in chosen else draw)
     return [others[i] for i in chosen]
 
@@ -147,13 +148,14 @@ def recbole_metrics(lists, positives, ks, item_count):
     from recbole.evaluator import metrics as m
     from recbole.evaluator.collector import DataStruct
 
+    np.float = float  # RecBole 1.2.1 was written for a NumPy that had it
     width = max(ks)
     lists = {u: full for u, full in lists.items() if len(full) == width}
     hits = [[item in positives[u] for item in full] + [len(positives[u])] for u, full in lists.items()]
     data = DataStruct()
     data.set("rec.topk", torch.tensor(np.array(hits, dtype=np.int64)))
     data.set("rec.items", torch.tensor(list(lists.values())))
-    data.set("data.num_items", item_count + 1)  # RecBole counts a padding item
+    data.set("data.num_items", item_count)
     config = {"topk": list(ks), "metric_decimal_place": 15}
     found = {}
     for metric, name in ((m.Hit, "hit"), (m.Recall, "recall"), (m.NDCG, "ndcg"), (m.MRR, "mrr"),
