@@ -103,8 +103,8 @@ double parse_number(std::string_view text) {
   return whole && std::isfinite(value) ? value : std::numeric_limits<double>::quiet_NaN();
 }
 
-void parse_delimited(std::string_view chunk, const RecordRule& rule,
-                     const DelimitedColumns& columns, InvalidUtf8 invalid, ReviewSink& sink) {
+int64_t parse_delimited(std::string_view chunk, const RecordRule& rule,
+                        const DelimitedColumns& columns, InvalidUtf8 invalid, ReviewSink& sink) {
   const bool clean = is_utf8(chunk);
   std::vector<std::string_view> fields;
   std::string scratch, repaired;
@@ -114,7 +114,7 @@ void parse_delimited(std::string_view chunk, const RecordRule& rule,
     if (length == 0) length = chunk.size();
     const std::string_view whole = chunk.substr(0, length);
     const int64_t here = line;
-    line += std::count(whole.begin(), whole.end(), '\n');
+    line += std::count(whole.begin(), whole.end(), '\n') + !whole.ends_with('\n');
     chunk.remove_prefix(length);
     std::string_view record = without_newline(whole);
     if (record.empty()) continue;
@@ -157,6 +157,7 @@ void parse_delimited(std::string_view chunk, const RecordRule& rule,
     }
     sink.accept(review, here);
   }
+  return line;
 }
 
 }  // namespace cfaa

@@ -27,8 +27,8 @@ std::size_t record_length(std::string_view text, const RecordRule& rule);
 std::string split_fields(std::string_view record, const RecordRule& rule,
                          std::vector<std::string_view>& fields, std::string& scratch);
 
-// Hands every record of the chunk to the sink.
-void parse_delimited(std::string_view chunk, const RecordRule& rule,
-                     const DelimitedColumns& columns, InvalidUtf8 invalid, ReviewSink& sink);
+// Hands every record of the chunk to the sink and returns how many lines there were.
+int64_t parse_delimited(std::string_view chunk, const RecordRule& rule,
+                        const DelimitedColumns& columns, InvalidUtf8 invalid, ReviewSink& sink);
 
 }  // namespace cfaa

@@ -42,7 +42,7 @@ class Taker {
     const uint64_t size = padded(count * sizeof(T));
     if (size > bytes_.size()) return false;
     values.resize(count);
-    std::memcpy(values.data(), bytes_.data(), count * sizeof(T));
+    if (count > 0) std::memcpy(values.data(), bytes_.data(), count * sizeof(T));
     bytes_.remove_prefix(size);
     return true;
   }

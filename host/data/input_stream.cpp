@@ -11,7 +11,6 @@
 #include <cerrno>
 #include <cstring>
 #include <string_view>
-#include <vector>
 
 #include "host/core/error.h"
 
@@ -54,7 +53,7 @@ Compression detect(std::string_view head) {
 struct InputStream::State {
   std::string path;
   int fd = -1;
-  std::vector<char> block = std::vector<char>(kBlock);
+  std::unique_ptr<char[]> block = std::make_unique_for_overwrite<char[]>(kBlock);
   std::size_t begin = 0, end = 0;  // unread bytes of block
   uint64_t consumed = 0;           // bytes of the file before block[begin]
   bool file_ended = false;
@@ -77,11 +76,11 @@ struct InputStream::State {
   // Reads until `wanted` bytes are there or the file ends.
   void fill(std::size_t wanted) {
     if (end - begin >= wanted || file_ended) return;
-    std::memmove(block.data(), block.data() + begin, end - begin);
+    std::memmove(block.get(), block.get() + begin, end - begin);
     end -= begin;
     begin = 0;
     while (end < wanted && !file_ended) {
-      end += read_some(block.data() + end, block.size() - end);
+      end += read_some(block.get() + end, kBlock - end);
     }
   }
 
@@ -106,7 +105,7 @@ struct InputStream::State {
   std::size_t read_plain(char* out, std::size_t capacity) {
     if (begin < end) {
       const std::size_t count = std::min(capacity, end - begin);
-      std::memcpy(out, block.data() + begin, count);
+      std::memcpy(out, block.get() + begin, count);
       take(count);
       return count;
     }
@@ -154,7 +153,7 @@ struct InputStream::State {
       inside_member = false;
       return made;
     }
-    gzip->next_in = reinterpret_cast<uint8_t*>(block.data() + begin);
+    gzip->next_in = reinterpret_cast<uint8_t*>(block.get() + begin);
     gzip->avail_in = static_cast<uint32_t>(end - begin);
     gzip->next_out = reinterpret_cast<uint8_t*>(out);
     gzip->avail_out = static_cast<uint32_t>(capacity);
@@ -175,7 +174,7 @@ struct InputStream::State {
       return 0;
     }
     const bool no_input = begin == end;
-    ZSTD_inBuffer in{block.data() + begin, end - begin, 0};
+    ZSTD_inBuffer in{block.get() + begin, end - begin, 0};
     ZSTD_outBuffer made{out, capacity, 0};
     const std::size_t status = ZSTD_decompressStream(zstd, &made, &in);
     take(in.pos);
@@ -202,7 +201,7 @@ InputStream::InputStream(const std::string& path) : state_(std::make_unique<Stat
     s.fail("is a directory; name the review files in it");
   }
   s.fill(8);
-  const std::string_view head(s.block.data(), s.end);
+  const std::string_view head(s.block.get(), s.end);
   if (head.empty()) s.fail("is empty");
   if (const char* what = foreign_format(head)) {
     s.fail(fmt::format("is {}; give plain text, gzip or zstd of UTF-8 text", what));

@@ -213,8 +213,9 @@ JsonLines::JsonLines(ObjectKeys keys, InvalidUtf8 invalid) : state_(std::make_un
 
 JsonLines::~JsonLines() = default;
 
-void JsonLines::parse(std::string_view chunk, ReviewSink& sink) {
-  for (int64_t line_number = 0; !chunk.empty(); ++line_number) {
+int64_t JsonLines::parse(std::string_view chunk, ReviewSink& sink) {
+  int64_t line_number = 0;
+  for (; !chunk.empty(); ++line_number) {
     const std::size_t end = std::min(chunk.find('\n'), chunk.size());
     const std::string_view line = chunk.substr(0, end);
     chunk.remove_prefix(std::min(end + 1, chunk.size()));
@@ -226,6 +227,7 @@ void JsonLines::parse(std::string_view chunk, ReviewSink& sink) {
       sink.reject(line_number, state_->reason);
     }
   }
+  return line_number;
 }
 
 std::vector<std::string> json_keys(std::string_view line) {

@@ -24,9 +24,9 @@ class JsonLines {
   JsonLines(ObjectKeys keys, InvalidUtf8 invalid);
   ~JsonLines();
 
-  // Hands every line of the chunk to the sink. `chunk` must be followed by kChunkPadding readable
-  // bytes.
-  void parse(std::string_view chunk, ReviewSink& sink);
+  // Hands every line of the chunk to the sink and returns how many lines there were. `chunk` must
+  // be followed by kChunkPadding readable bytes.
+  int64_t parse(std::string_view chunk, ReviewSink& sink);
 
  private:
   struct State;

@@ -335,11 +335,12 @@ std::string parse_python_literal(std::string_view text, PythonValue& value) {
   return LiteralParser(text).run(value);
 }
 
-void parse_python_lines(std::string_view chunk, const ObjectKeys& keys, InvalidUtf8 invalid,
-                        ReviewSink& sink) {
+int64_t parse_python_lines(std::string_view chunk, const ObjectKeys& keys, InvalidUtf8 invalid,
+                           ReviewSink& sink) {
   const bool clean = is_utf8(chunk);
   std::string repaired;
-  for (int64_t line_number = 0; !chunk.empty(); ++line_number) {
+  int64_t line_number = 0;
+  for (; !chunk.empty(); ++line_number) {
     const std::size_t end = std::min(chunk.find('\n'), chunk.size());
     std::string_view line = chunk.substr(0, end);
     chunk.remove_prefix(std::min(end + 1, chunk.size()));
@@ -364,6 +365,7 @@ void parse_python_lines(std::string_view chunk, const ObjectKeys& keys, InvalidU
       sink.reject(line_number, std::move(reason));
     }
   }
+  return line_number;
 }
 
 }  // namespace cfaa

@@ -171,9 +171,7 @@ FileResult read_file(const std::string& path, const PrepareOptions& options,
         if (progress) progress(bytes_so_far + bytes);
       }
       keeper.chunk = chunk.index;
-      parser.parse(chunk, keeper);
-      const std::string_view text = chunk.text();
-      const int64_t lines = std::count(text.begin(), text.end(), '\n') + !text.ends_with('\n');
+      const int64_t lines = parser.parse(chunk, keeper);
       const std::lock_guard<std::mutex> lock(mutex);
       lines_of[static_cast<std::size_t>(chunk.index)] = lines;
     }

@@ -272,18 +272,16 @@ ReviewParser::ReviewParser(const ReviewFormat& format, InvalidUtf8 invalid)
   }
 }
 
-void ReviewParser::parse(const Chunk& chunk, ReviewSink& sink) {
+int64_t ReviewParser::parse(const Chunk& chunk, ReviewSink& sink) {
   switch (format_.kind) {
     case FormatKind::json_lines:
-      json_->parse(chunk.text(), sink);
-      break;
+      return json_->parse(chunk.text(), sink);
     case FormatKind::python_lines:
-      parse_python_lines(chunk.text(), format_.keys, invalid_, sink);
-      break;
+      return parse_python_lines(chunk.text(), format_.keys, invalid_, sink);
     case FormatKind::delimited:
-      parse_delimited(chunk.text(), format_.rule, format_.columns, invalid_, sink);
       break;
   }
+  return parse_delimited(chunk.text(), format_.rule, format_.columns, invalid_, sink);
 }
 
 }  // namespace cfaa

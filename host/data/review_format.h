@@ -42,7 +42,8 @@ ReviewFormat detect_format(std::string_view head, const ColumnChoice& choice, bo
 class ReviewParser {
  public:
   ReviewParser(const ReviewFormat& format, InvalidUtf8 invalid);
-  void parse(const Chunk& chunk, ReviewSink& sink);
+  // Returns how many lines the chunk has.
+  int64_t parse(const Chunk& chunk, ReviewSink& sink);
 
  private:
   const ReviewFormat& format_;

@@ -72,18 +72,25 @@ class Digest : public ReviewSink {
   }
 };
 
-// Format detection and parsing in chunks of `chunk_bytes`.
-inline uint64_t parse_file(const std::string& path, std::size_t chunk_bytes, InvalidUtf8 invalid,
+// Format detection and parsing, cut into chunks of whole records of about `chunk_bytes`.
+inline uint64_t parse_text(std::string_view text, std::size_t chunk_bytes, InvalidUtf8 invalid,
                            bool quotes) {
-  InputStream stream(path);
-  RecordChunks chunks(stream, chunk_bytes);
-  const ReviewFormat format = detect_format(chunks.head(), {}, quotes, "fuzz");
-  chunks.set_rule(format.rule);
-  chunks.skip(format.header_bytes);
+  const ReviewFormat format = detect_format(text.substr(0, chunk_bytes), {}, quotes, "fuzz");
+  text.remove_prefix(format.header_bytes);
   ReviewParser parser(format, invalid);
   Digest digest;
   Chunk chunk;
-  while (chunks.next(chunk)) parser.parse(chunk, digest);
+  while (!text.empty()) {
+    std::size_t size = 0;
+    for (std::size_t seen = chunk_bytes; size == 0; seen *= 2) {
+      size = whole_records(text.substr(0, seen), format.rule, seen >= text.size());
+    }
+    chunk.buffer.assign(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(size));
+    chunk.buffer.resize(size + kChunkPadding);
+    chunk.size = size;
+    parser.parse(chunk, digest);
+    text.remove_prefix(size);
+  }
   return digest.value;
 }
 
@@ -92,18 +99,17 @@ inline void reviews(std::string_view bytes, std::string_view prefix) {
   const char choice = bytes.front();
   bytes.remove_prefix(1);
   const std::string text = std::string(prefix) + std::string(bytes);
-  const MemoryFile file(text);
   const InvalidUtf8 invalid = choice & 1 ? InvalidUtf8::replace : InvalidUtf8::refuse;
   const bool quotes = choice & 2;
   uint64_t whole = 0;
   try {
-    whole = parse_file(file.path(), text.size() + 64, invalid, quotes);
+    whole = parse_text(text, text.size() + 1, invalid, quotes);
   } catch (const Error&) {
     return;
   }
   // The format is known from the prefix; past it, the places of the cuts change nothing.
   if (prefix.empty()) return;
-  must(parse_file(file.path(), prefix.size() + 7, invalid, quotes) == whole, "cuts change nothing");
+  must(parse_text(text, prefix.size() + 7, invalid, quotes) == whole, "cuts change nothing");
 }
 
 inline void json_lines(std::string_view bytes) {
