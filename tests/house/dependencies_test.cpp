@@ -10,7 +10,6 @@
 #include <filesystem>
 #include <fstream>
 #include <map>
-#include <regex>
 #include <set>
 #include <string>
 
@@ -40,9 +39,20 @@ std::string folder_of(const std::string& path) {
   return second == std::string::npos ? "host" : path.substr(0, second);
 }
 
+// What an #include "..." line names; "" for every other line.
+std::string included_by(const std::string& line) {
+  const std::size_t open = line.find('"');
+  const std::size_t close = line.find('"', open + 1);
+  if (open == std::string::npos || close == std::string::npos) return "";
+  std::string before;
+  for (const char c : line.substr(0, open)) {
+    if (c != ' ') before += c;
+  }
+  return before == "#include" ? line.substr(open + 1, close - open - 1) : "";
+}
+
 TEST(House, IncludesPointOneWay) {
   const fs::path root = CFAA_SOURCE_DIR;
-  const std::regex include(R"re(^\s*#\s*include\s*"([^"]+)")re");
   int checked = 0;
   for (const char* top : {"host", "cuda", "kernels"}) {
     for (const auto& entry : fs::recursive_directory_iterator(root / top)) {
@@ -51,11 +61,9 @@ TEST(House, IncludesPointOneWay) {
       const auto rule = kMayInclude.find(folder_of(file));
       ASSERT_NE(rule, kMayInclude.end()) << file << " lies in a folder that has no rule";
       std::ifstream lines(entry.path());
-      std::smatch match;
       for (std::string line; std::getline(lines, line);) {
-        if (!std::regex_search(line, match, include)) continue;
-        const std::string included = match[1];
-        if (!fs::exists(root / included)) continue;  // a library's header, or a generated table
+        const std::string included = included_by(line);
+        if (included.empty() || !fs::exists(root / included)) continue;  // a library's header
         ++checked;
 
         EXPECT_TRUE(rule->second.count(folder_of(included)))
