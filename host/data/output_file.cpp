@@ -5,6 +5,7 @@
 #include <unistd.h>
 #include <xxhash.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <utility>
@@ -57,7 +58,7 @@ void OutputFile::write(std::string_view bytes) {
       return;
     }
   }
-  std::memcpy(buffer_.data() + used_, bytes.data(), bytes.size());
+  std::copy(bytes.begin(), bytes.end(), buffer_.begin() + static_cast<std::ptrdiff_t>(used_));
   used_ += bytes.size();
 }
 

@@ -5,6 +5,7 @@
 
 #include <filesystem>
 #include <random>
+#include <string_view>
 
 #include "tests/fuzz/targets.h"
 #include "tests/temporary_folder.h"
@@ -23,6 +24,9 @@ std::vector<std::string> corpus(const std::string& target) {
   return inputs;
 }
 
+// Bytes that mean something to one reader or another.
+constexpr std::string_view kTelling("\"'\\{}[]:,\n\t\0u0 -9.eE", 20);
+
 std::string mutated(std::string input, const std::vector<std::string>& others,
                     std::mt19937& random) {
   const auto below = [&](std::size_t n) { return n == 0 ? 0 : random() % n; };
@@ -33,7 +37,7 @@ std::string mutated(std::string input, const std::vector<std::string>& others,
         if (at < input.size()) input[at] = static_cast<char>(random());
         break;
       case 1:
-        input.insert(at, 1, "\"'\\{}[]:,\n\t\0u0 -9.eE"[below(22)]);
+        input.insert(at, 1, kTelling[below(kTelling.size())]);
         break;
       case 2:
         input.erase(at, below(9));
