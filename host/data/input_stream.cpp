@@ -209,8 +209,7 @@ InputStream::InputStream(const std::string& path) : state_(std::make_unique<Stat
   s.compression = detect(head);
   if (s.compression == Compression::gzip) s.gzip = std::make_unique<inflate_state>();
   if (s.compression == Compression::zstd) {
-    s.zstd = ZSTD_createDStream();
-    ZSTD_DCtx_setParameter(s.zstd, ZSTD_d_windowLogMax, 31);  // accept `zstd --long=31`
+    s.zstd = ZSTD_createDStream();  // refuses windows past 128 MiB: a few bytes could ask for 2 GiB
   }
 }
 

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "host/core/error.h"
+#include "host/data/keyed_draw.h"
 #include "host/data/output_file.h"
 #include "host/data/review_format.h"
 #include "host/data/staged_directory.h"
@@ -45,6 +46,24 @@ json to_json(const ReadReport& report) {
           {"bad_lines", std::move(bad)},
           {"without_text", report.without_text},
           {"without_time", report.without_time}};
+}
+
+// Text that no step can bring to an output file is not kept in memory: of the target's negatives,
+// and of interactions whose draws say that they will be dropped or held out.
+NeedsText text_need(const std::string& domain, const PrepareOptions& o) {
+  const bool target = domain == "target";
+  const bool positives_only = target && o.target_negatives == TargetNegatives::drop;
+  const double keep = target ? o.target_keep : 1;
+  const double train = o.split == SplitRule::ratio ? parse_split_ratio(o.split_ratio).train : 1;
+  const KeyedDraw keep_draw("keep", domain, o.seed), split_draw("split", domain, o.seed);
+  return [=](const RawReview& review) {
+    if (positives_only && !is_positive(static_cast<float>(review.rating), o.positive)) return false;
+    const bool held_out = train < 1 && split_draw.uniform(review.user, review.item) >= train;
+    if (held_out && !o.keep_heldout_text) return false;
+    const bool may_go = keep < 1 && (o.target_keep_from == KeepFrom::all ||
+                                     (o.split == SplitRule::ratio && !held_out));
+    return !may_go || keep_draw.uniform(review.user, review.item) < keep;
+  };
 }
 
 // Runs the steps and keeps their counts.
@@ -171,10 +190,12 @@ json prepare(const PrepareRequest& request, ThreadPool& pool, const PrepareEvent
   int64_t tolerated = options.skip_bad;
   const auto read = [&](const std::string& domain, const std::vector<std::string>& paths) {
     ReadReport read_report;
-    Interactions interactions =
-        read_reviews(paths, options, tolerated, pool, read_report, [&](uint64_t bytes) {
+    Interactions interactions = read_reviews(
+        paths, options, tolerated, pool, read_report,
+        [&](uint64_t bytes) {
           if (events.reading) events.reading(domain, bytes);
-        });
+        },
+        text_need(domain, options));
     tolerated -= static_cast<int64_t>(read_report.bad.size());
     report["inputs"][domain] = to_json(read_report);
     if (events.read) events.read(domain, read_report);

@@ -18,7 +18,6 @@ namespace cfaa {
 namespace {
 
 constexpr std::size_t kChunkBytes = std::size_t{2} << 20;
-constexpr std::size_t kLongestId = 1024;
 constexpr double kMillisecondsFrom = 1e11;  // 1973 in ms, the year 5138 in s
 
 // What one thread gathers over all files.
@@ -52,7 +51,8 @@ struct ValueRules {
 // Checks a review's values and keeps it. One per thread.
 class Keeper : public ReviewSink {
  public:
-  Keeper(Gathered& gathered, const ValueRules& rules) : gathered_(gathered), rules_(rules) {}
+  Keeper(Gathered& gathered, const ValueRules& rules, const NeedsText& needs_text)
+      : gathered_(gathered), rules_(rules), needs_text_(needs_text) {}
 
   int64_t chunk = 0;
   int64_t kept = 0;
@@ -66,10 +66,12 @@ class Keeper : public ReviewSink {
     }
     row.user = gathered_.users.intern(review.user);
     row.item = gathered_.items.intern(review.item);
-    const std::string_view text = gathered_.texts.store(review.text);
-    row.text = text.data();
-    row.text_bytes = static_cast<uint32_t>(text.size());
-    gathered_.without_text += text.empty();
+    gathered_.without_text += review.text.empty();
+    if (!needs_text_ || needs_text_(review)) {
+      const std::string_view text = gathered_.texts.store(review.text);
+      row.text = text.data();
+      row.text_bytes = static_cast<uint32_t>(text.size());
+    }
     gathered_.without_time += row.time == 0;
     gathered_.add(row);
     ++kept;
@@ -121,6 +123,7 @@ class Keeper : public ReviewSink {
 
   Gathered& gathered_;
   ValueRules rules_;
+  const NeedsText& needs_text_;
 };
 
 struct FileResult {
@@ -131,7 +134,7 @@ struct FileResult {
 FileResult read_file(const std::string& path, const PrepareOptions& options,
                      const ValueRules& rules, int64_t tolerated, ThreadPool& pool,
                      std::vector<Gathered>& gathered, uint64_t& bytes_so_far,
-                     const std::function<void(uint64_t)>& progress) {
+                     const std::function<void(uint64_t)>& progress, const NeedsText& needs_text) {
   InputStream stream(path);
   RecordChunks chunks(stream, kChunkBytes);
   const ReviewFormat format =
@@ -146,7 +149,7 @@ FileResult read_file(const std::string& path, const PrepareOptions& options,
   uint64_t bytes = 0;
   bool stop = false;
   pool.parallel_for(pool.threads(), 1, [&](int64_t, int64_t, int worker) {
-    Keeper keeper(gathered[static_cast<std::size_t>(worker)], rules);
+    Keeper keeper(gathered[static_cast<std::size_t>(worker)], rules, needs_text);
     ReviewParser parser(format, options.invalid_utf8);
     Chunk chunk;
     for (;;) {
@@ -225,7 +228,8 @@ std::vector<std::string_view> rank_ids(const std::vector<Gathered>& gathered,
 
 Interactions read_reviews(const std::vector<std::string>& paths, const PrepareOptions& options,
                           int64_t tolerated, ThreadPool& pool, ReadReport& report,
-                          const std::function<void(uint64_t bytes)>& progress) {
+                          const std::function<void(uint64_t bytes)>& progress,
+                          const NeedsText& needs_text) {
   const std::chrono::duration<double, std::milli> now =
       std::chrono::system_clock::now().time_since_epoch();
   constexpr double kDay = 86400e3;  // clocks and time zones differ
@@ -235,7 +239,8 @@ Interactions read_reviews(const std::vector<std::string>& paths, const PrepareOp
   uint64_t bytes = 0;
   for (const std::string& path : paths) {
     const int64_t left = tolerated - static_cast<int64_t>(report.bad.size());
-    FileResult file = read_file(path, options, rules, left, pool, *gathered, bytes, progress);
+    FileResult file =
+        read_file(path, options, rules, left, pool, *gathered, bytes, progress, needs_text);
     if (static_cast<int64_t>(file.bad.size()) > left) {
       const BadLine& line = file.bad[static_cast<std::size_t>(left)];
       throw Error(fmt::format(

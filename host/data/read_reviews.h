@@ -5,6 +5,7 @@
 // on the order of the files.
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -36,11 +37,16 @@ struct ReadReport {
   int64_t without_text = 0, without_time = 0;
 };
 
+// Whether the text of a review is kept; the answer may depend on user, item and rating only, so
+// that it is the same for every copy of a pair that the steps could choose. Called from any thread.
+using NeedsText = std::function<bool(const RawReview& review)>;
+
 // `tolerated`: bad lines that may still be left out, over all files. One more is an Error that
 // names the file, the line and the reason. `progress` (may be empty) is called now and then, from
 // one thread at a time, with the decompressed bytes read so far.
 Interactions read_reviews(const std::vector<std::string>& paths, const PrepareOptions& options,
                           int64_t tolerated, ThreadPool& pool, ReadReport& report,
-                          const std::function<void(uint64_t bytes)>& progress = {});
+                          const std::function<void(uint64_t bytes)>& progress = {},
+                          const NeedsText& needs_text = {});
 
 }  // namespace cfaa

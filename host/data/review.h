@@ -3,12 +3,15 @@
 // One review as a reader finds it, before any step: views into the reader's buffers, valid until
 // the sink returns. A reader hands every record of a chunk to a sink, or says why it cannot.
 
+#include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <string>
 #include <string_view>
 
 namespace cfaa {
+
+constexpr std::size_t kLongestId = 1024;  // bytes of a raw id
 
 struct RawReview {
   std::string_view user, item;
