@@ -23,6 +23,7 @@ struct Root {
 
 // Only the upper triangle is given; the other is NaN, so that reading it shows.
 Root root_of(const Matrix& a, double low, double factor = 1) {
+  cpu::use_one_blas_thread();  // as make_context does: no Context here, and TSan cannot see theirs
   const int64_t n = a.rows;
   std::vector<double> scratch(static_cast<std::size_t>(cpu::InverseSqrt::scratch_size(n)));
   std::vector<double> upper = a.values;
