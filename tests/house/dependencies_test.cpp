@@ -24,7 +24,7 @@ const std::map<std::string, std::set<std::string>> kMayInclude = {
     {"host/cpu", {"host/cpu", "host/core", "host/ops"}},
     {"host/ops", {"host/ops", "host/cpu", "kernels", "cuda", "host/core"}},
     {"host/data", {"host/data", "host/core"}},
-    {"host/text", {"host/text", "host/core", "cuda"}},
+    {"host/text", {"host/text", "host/data", "host/ops", "host/core"}},
     {"host/model", {"host/model", "host/ops", "host/core"}},
     {"host/train", {"host/train", "host/model", "host/eval", "host/data", "host/ops", "host/core"}},
     {"host/eval", {"host/eval", "host/model", "host/data", "host/ops", "host/core"}},
