@@ -4,7 +4,6 @@
 #include "host/data/python_literal.h"
 #include "host/data/record_chunks.h"
 #include "host/data/review_format.h"
-#include "host/data/utf8.h"
 #include "tests/data_pipeline/raw_reviews.h"
 
 namespace cfaa::test {
@@ -279,19 +278,6 @@ TEST(InputStream, OtherFormatsAreNamed) {
   EXPECT_NE(read_error("PK\x03\x04 ....").find("zip"), std::string::npos);
   EXPECT_NE(read_error("").find("is empty"), std::string::npos);
   EXPECT_NE(read_error("\xFF\xFEx\0y\0").find("UTF-16"), std::string::npos);
-}
-
-TEST(Utf8, ReplacesEachMaximalIllFormedPart) {
-  // As Python: b'\xe2\x82A\xf0\x9f\x98\xc0\xaf\xed\xa0\x80'.decode('utf-8', 'replace')
-  std::string out;
-
-  append_replacing_invalid(
-      "\xe2\x82"
-      "A\xf0\x9f\x98\xc0\xaf\xed\xa0\x80",
-      out);
-
-  EXPECT_EQ(out, "\uFFFDA\uFFFD\uFFFD\uFFFD\uFFFD\uFFFD\uFFFD");
-  EXPECT_TRUE(is_utf8(out));
 }
 
 }  // namespace

@@ -20,12 +20,12 @@
 #include "host/core/error.h"
 #include "host/core/npy.h"
 #include "host/core/safetensors.h"
+#include "host/core/utf8.h"
 #include "host/data/domain_index.h"
 #include "host/data/prepare_options.h"
 #include "host/data/python_literal.h"
 #include "host/data/review_format.h"
 #include "host/data/review_text.h"
-#include "host/data/utf8.h"
 
 namespace cfaa::fuzz {
 
