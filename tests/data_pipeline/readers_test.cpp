@@ -5,6 +5,7 @@
 #include "host/data/record_chunks.h"
 #include "host/data/review_format.h"
 #include "tests/data_pipeline/raw_reviews.h"
+#include "tests/refusal.h"
 
 namespace cfaa::test {
 namespace {
@@ -41,12 +42,7 @@ Collected parse(const std::string& text, InvalidUtf8 invalid = InvalidUtf8::refu
 }
 
 std::string error_of(const std::string& text, const std::string& columns = "") {
-  try {
-    parse(text, InvalidUtf8::refuse, columns);
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "";
+  return test::error_of([&] { parse(text, InvalidUtf8::refuse, columns); });
 }
 
 TEST(JsonLines, OfKeysThatOccurTwiceTheLastCounts) {
@@ -241,15 +237,12 @@ TEST(ReviewFormat, AColumnThatCannotBeTakenIsNamed) {
 std::string read_error(const std::string& bytes) {
   const TemporaryFolder folder;
   write_text(folder.path("f"), bytes);
-  try {
+  return test::error_of([&] {
     InputStream stream(folder.path("f"));
     std::vector<char> buffer(1000);
     while (stream.read(buffer.data(), buffer.size()) == buffer.size()) {
     }
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "";
+  });
 }
 
 TEST(InputStream, ATruncatedFileNamesTheByte) {
