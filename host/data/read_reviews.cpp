@@ -104,7 +104,7 @@ class Keeper : public ReviewSink {
       return fmt::format("the rating {} lies outside {} to {} (--rating-scale)", review.rating,
                          rules_.scale.low, rules_.scale.high);
     }
-    row.rating = static_cast<float>(review.rating);
+    row.rating = static_cast<float>(review.rating) + 0.0f;  // -0 is 0, which is how it is written
     if (!std::isnan(review.time)) {
       if (!(review.time >= 0)) return fmt::format("the time {} is negative", review.time);
       const bool in_ms = rules_.unit == TimeUnit::milliseconds ||
