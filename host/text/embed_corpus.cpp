@@ -142,6 +142,7 @@ EmbedReport embed_corpus(const CorpusRequest& request, EmbeddingModel& model) {
   options.split = request.split;
   options.language = request.language;
   options.max_length = model.max_length;
+  options.strip = model.strip;
   options.sentences = request.window_sentences > 0 ? request.window_sentences
                                                    : default_window_sentences(model.engine);
   options.spans = request.by_sentence;

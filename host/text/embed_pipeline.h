@@ -23,6 +23,7 @@ struct EmbeddingModel {
   // What decides about a vector's bits, as plain values: model (its hash), layer, pooling,
   // precision, device. Kept in journals and in embed.json.
   nlohmann::json identity;
+  bool strip = false;  // white space at both ends of a sequence goes, as sentence-transformers does
 };
 
 // Of a whole run, those before an interruption included.

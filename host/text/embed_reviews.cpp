@@ -148,6 +148,7 @@ EmbedReport embed_reviews(const Domain& domain, const ReviewsRequest& request,
   options.split = request.split;
   options.language = request.language;
   options.max_length = model.max_length;
+  options.strip = model.strip;
   options.sentences = request.window_sentences > 0 ? request.window_sentences
                                                    : default_window_sentences(model.engine);
 
