@@ -17,6 +17,7 @@ namespace cfaa::tools {
 
 void add_bench(CLI::App& app);
 void add_discrepancy(CLI::App& app);
+void add_embed(CLI::App& app);
 void add_evaluate(CLI::App& app);
 void add_prepare(CLI::App& app);
 void add_sentences(CLI::App& app);
