@@ -21,8 +21,11 @@ namespace {
 
 using nvinfer1::Dims;
 
-// Tokens of a batch where the caller does not say: BERT-large at 128 x 128 fills an A100.
-constexpr int64_t kBatchTokens = 16384;
+// Tokens of a batch where the caller does not say: BERT-large at 128 x 128 fills an A100, and all
+// rows of a bucket are always computed, which an emulated device is too slow for.
+int64_t suitable_batch_tokens(DeviceRuntime& device) {
+  return device.watches_memory() ? 512 : 16384;
+}
 
 std::string describe(const Weights& weights) {
   return fmt::format("{}[{}]{}", weights.name, fmt::join(weights.shape, ","),
@@ -34,7 +37,9 @@ class TensorRTBuilder final : public NetworkBuilder {
   TensorRTBuilder(Context& context, const NetworkOptions& options)
       : context_(context), options_(options), log_(std::make_shared<TensorRTLog>()) {
     if (options.max_length < 1) throw Error("the encoder's maximum length must be at least 1");
-    if (options_.batch_tokens <= 0) options_.batch_tokens = kBatchTokens;
+    if (options_.batch_tokens <= 0) {
+      options_.batch_tokens = suitable_batch_tokens(context.runtime());
+    }
   }
 
   Node token_ids() override {

@@ -336,6 +336,28 @@ IConstantLayer* Network::addConstant(Dims const& dimensions, Weights weights) no
   return made;
 }
 
+// Layers after those whose outputs they take: a mask may be made after the attention that it is set
+// for. False where there is no such order.
+bool sort(Graph& graph) {
+  std::vector<bool> ready(graph.tensors.size());
+  for (int input : graph.inputs) ready[static_cast<std::size_t>(input)] = true;
+  std::vector<Layer> waiting = std::move(graph.layers), sorted;
+  while (!waiting.empty()) {
+    const std::size_t before = waiting.size();
+    std::vector<Layer> still;
+    for (Layer& layer : waiting) {
+      const bool runs = std::ranges::all_of(
+          layer.inputs, [&](int input) { return ready[static_cast<std::size_t>(input)]; });
+      if (runs) ready[static_cast<std::size_t>(layer.output)] = true;
+      (runs ? sorted : still).push_back(std::move(layer));
+    }
+    waiting = std::move(still);
+    if (waiting.size() == before) return false;
+  }
+  graph.layers = std::move(sorted);
+  return true;
+}
+
 std::string Network::finish(Graph& out) const {
   out = graph_;
   if (out.inputs.empty()) return "the network has no input";
@@ -348,9 +370,6 @@ std::string Network::finish(Graph& out) const {
       }
     }
   }
-  std::vector<Form> forms;
-  for (const Tensor& tensor : out.tensors) forms.push_back({tensor.type, tensor.dims});
-  if (std::string why = infer_all(out, forms); !why.empty()) return why;
   for (const auto& [index, held] : weights_) {
     Layer& layer = out.layers[index];
     const std::size_t size =
@@ -361,6 +380,10 @@ std::string Network::finish(Graph& out) const {
     layer.weights.resize(size);
     std::memcpy(layer.weights.data(), held.weights.values, size);
   }
+  if (!sort(out)) return "a layer depends on its own output";
+  std::vector<Form> forms;
+  for (const Tensor& tensor : out.tensors) forms.push_back({tensor.type, tensor.dims});
+  if (std::string why = infer_all(out, forms); !why.empty()) return why;
   // As if kernels were fused for the small types and the usual sizes only.
   for (const Layer& layer : out.layers) {
     if (layer.kind != Kind::attention || layer.flag) continue;
