@@ -185,8 +185,6 @@ void TensorRTEngine::prepare(Slot& slot, std::size_t index) {
       engine_->createExecutionContext(nvinfer1::ExecutionContextAllocationStrategy::kUSER_MANAGED),
       *log_, "make an execution context");
   nvinfer1::IExecutionContext& context = *run.context;
-  context.setDeviceMemoryV2(slot.activations.data(),
-                            static_cast<int64_t>(slot.activations.bytes()));
   require(context.setOptimizationProfileAsync(static_cast<int32_t>(index), slot.stream), *log_,
           "choose a profile");
   const auto bind = [&](const char* name, void* memory, const Dims& shape) {
@@ -199,6 +197,8 @@ void TensorRTEngine::prepare(Slot& slot, std::size_t index) {
   bind(kPositions, positions_->data(), Dims{1, {bucket.length}});
   require(context.setTensorAddress(kVectors, slot.vectors.data()), *log_,
           "set the output's address");
+  context.setDeviceMemoryV2(slot.activations.data(),
+                            static_cast<int64_t>(slot.activations.bytes()));
 }
 
 // Copies, the network, copies back. False where TensorRT refused the network.

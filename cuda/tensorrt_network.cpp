@@ -229,6 +229,7 @@ void TensorRTBuilder::add_profiles(nvinfer1::IBuilder& builder,
 
 std::unique_ptr<nvinfer1::IHostMemory> TensorRTBuilder::build_engine(
     Node output, const EngineCache& cache, const EngineIdentity& identity) {
+  std::unique_ptr<nvinfer1::ITimingCache> timings;  // outlives the builder, as TensorRT asks
   auto builder = owned(nvinfer1::createInferBuilder(*log_), *log_, "start its builder");
 #if NV_TENSORRT_MAJOR >= 11
   const uint32_t flags = 0;  // every network is strongly typed
@@ -254,10 +255,9 @@ std::unique_ptr<nvinfer1::IHostMemory> TensorRTBuilder::build_engine(
 
   // Timings of another version or GPU are another file's; should TensorRT refuse them all the same,
   // it measures again.
-  const std::optional<CachedBytes> known = cache.load_timings();
-  std::unique_ptr<nvinfer1::ITimingCache> timings;
-  if (known) {
-    timings.reset(config->createTimingCache(known->payload().data(), known->payload().size()));
+  const std::optional<CachedBytes> kept = cache.load_timings();
+  if (kept) {
+    timings.reset(config->createTimingCache(kept->payload().data(), kept->payload().size()));
     if (timings != nullptr && !config->setTimingCache(*timings, false)) timings.reset();
   }
   if (timings == nullptr) {
