@@ -11,57 +11,51 @@
 namespace cfaa::tools {
 namespace {
 
-template <class Value>
-void row(const char* name, const Value& value, const Statistics& s) {
-  fmt::print("{:<34}{:>14}{:>14}\n", name, value(s.source), value(s.target));
+using Side = const DomainStatistics&;
+
+std::string percent(double share) {
+  return fmt::format("{:.4g} %", 100 * share);
 }
 
-void print_table(const Statistics& s) {
-  using D = const DomainStatistics&;
-  const auto percent = [](double share) { return fmt::format("{:.4g} %", 100 * share); };
-  fmt::print("{:<34}{:>14}{:>14}\n", "", "source", "target");
-  row(
-      "items", [](D d) { return d.items; }, s);
-  row(
-      "users", [](D d) { return d.users; }, s);
-  row(
-      "interactions", [](D d) { return d.interactions; }, s);
-  row(
-      "density", [&](D d) { return percent(d.density); }, s);
-  row(
-      "positives", [](D d) { return d.positives; }, s);
-  for (const Split split : {Split::train, Split::valid, Split::test}) {
-    const auto i = static_cast<std::size_t>(split);
-    const std::string name = split_name(split);
-    row((name + ": interactions").c_str(), [&](D d) { return d.splits[i].interactions; }, s);
-    row((name + ": positives").c_str(), [&](D d) { return d.splits[i].positives; }, s);
-    row((name + ": users, items").c_str(),
-        [&](D d) { return fmt::format("{}, {}", d.splits[i].users, d.splits[i].items); }, s);
-    if (split == Split::train) continue;
-    row((name + ": cold users, cold items").c_str(),
-        [&](D d) { return fmt::format("{}, {}", d.splits[i].cold_users, d.splits[i].cold_items); },
-        s);
+template <class Value>
+void row(const char* name, const Statistics& s, const Value& value) {
+  fmt::print("{:<32}{:>16}{:>16}\n", name, value(s.source), value(s.target));
+}
+
+void print_totals(const Statistics& s) {
+  fmt::print("{:<32}{:>16}{:>16}\n", "", "source", "target");
+  row("items", s, [](Side d) { return d.items; });
+  row("users", s, [](Side d) { return d.users; });
+  row("interactions", s, [](Side d) { return d.interactions; });
+  row("density", s, [](Side d) { return percent(d.density); });
+  row("positives", s, [](Side d) { return d.positives; });
+  row("most popular item's share", s, [](Side d) { return percent(d.top_item_share); });
+  row("most popular tenth's share", s, [](Side d) { return percent(d.top_tenth_share); });
+  row("training reviews with text", s, [](Side d) { return d.reviews_with_text; });
+  row("  mean length (bytes)", s,
+      [](Side d) { return static_cast<int64_t>(d.review_bytes_mean + 0.5); });
+  row("  median length", s, [](Side d) { return d.review_bytes_median; });
+  row("  longest", s, [](Side d) { return d.review_bytes_longest; });
+  fmt::print("in both domains: {} users, {} items\n", s.common_users, s.common_items);
+}
+
+// Cold: in the split, but without a training interaction.
+void print_splits(const Statistics& s) {
+  fmt::print("\n{:<14}{:>14}{:>11}{:>9}{:>9}{:>12}{:>12}\n", "split", "interactions", "positives",
+             "users", "items", "cold users", "cold items");
+  for (const DomainStatistics* domain : {&s.source, &s.target}) {
+    for (const Split split : {Split::train, Split::valid, Split::test}) {
+      const SplitStatistics& p = domain->splits[static_cast<std::size_t>(split)];
+      fmt::print("{:<14}{:>14}{:>11}{:>9}{:>9}{:>12}{:>12}\n",
+                 domain->name + " " + split_name(split), p.interactions, p.positives, p.users,
+                 p.items, p.cold_users, p.cold_items);
+    }
   }
-  row(
-      "training reviews with text", [](D d) { return d.reviews_with_text; }, s);
-  row(
-      "review length, mean (bytes)", [](D d) { return fmt::format("{:.1f}", d.review_bytes_mean); },
-      s);
-  row(
-      "review length, median, longest",
-      [](D d) { return fmt::format("{}, {}", d.review_bytes_median, d.review_bytes_longest); }, s);
-  row(
-      "share of the most popular item", [&](D d) { return percent(d.top_item_share); }, s);
-  row(
-      "share of the most popular tenth", [&](D d) { return percent(d.top_tenth_share); }, s);
-  fmt::print("{:<34}{:>14}\n", "users, items in both domains",
-             fmt::format("{}, {}", s.common_users, s.common_items));
 }
 
 void print_plot(const DomainStatistics& domain) {
   fmt::print(
-      "\ninteractions of the {}'s items, from the most to the least popular (both axes "
-      "logarithmic)\n",
+      "\ninteractions of the {}'s items by their rank, most popular first (both logarithmic)\n",
       domain.name);
   for (const std::string& line : long_tail_plot(domain.item_interactions, 60, 8)) {
     fmt::print("{}\n", line);
@@ -85,7 +79,8 @@ void add_stats(CLI::App& app) {
       print_json(to_json(statistics));
       return;
     }
-    print_table(statistics);
+    print_totals(statistics);
+    print_splits(statistics);
     print_plot(statistics.source);
     print_plot(statistics.target);
   });

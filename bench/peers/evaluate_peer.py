@@ -1,10 +1,12 @@
 """An independent implementation of `cfaa_gpu evaluate`, in NumPy, and a comparison with it.
 
     python bench/peers/evaluate_peer.py --program build/cpu/cfaa_gpu [--device cpu] [--cases 12]
+                                        [--data PREPARED]
 
-makes random data with many ties in a temporary folder, runs the program on it, and demands the same
-lists, item by item, and metrics within 1e-12, for the full and the sampled protocol. Where they are
-installed, RecBole's and ranx's own metrics of the same lists are held against it as well.
+makes random data (or takes a prepared directory) and random embeddings, every other time with many
+ties, runs the program on them, and demands the same lists, item by item, and metrics within 1e-12,
+for the full and the sampled protocol. Where they are installed, RecBole's and ranx's own metrics of
+the same lists are held against it as well.
 """
 
 import argparse
@@ -181,8 +183,8 @@ def ranx_metrics(lists, positives, ks):
     return {names[key.split("@")[0]] + "@" + key.split("@")[1]: float(v) for key, v in values.items()}
 
 
-def make_case(folder, random, users, items, d, levels, dtype):
-    """A prepared directory and embeddings; `levels` steps per unit make ties."""
+def make_data(folder, random, users, items):
+    """A prepared directory."""
     ids = [sorted(f"{name}{n}" for n in random.permutation(10 * count)[:count])
            for name, count in (("u", users), ("i", items))]
     for domain in ("source", "target"):
@@ -205,6 +207,10 @@ def make_case(folder, random, users, items, d, levels, dtype):
             with open(at / f"{domain}.{name}.inter", "w") as file:
                 file.write("user_id:token\titem_id:token\trating:float\tlabel:float\ttimestamp:float\n")
                 file.writelines(f"{ids[0][u]}\t{ids[1][i]}\t{1 + 4 * y}\t{y}\t0\n" for u, i, y in rows)
+
+
+def make_embeddings(folder, random, users, items, d, levels, dtype):
+    """Embeddings and their scores; `levels` steps per unit make ties."""
     factors = [random.normal(size=(count, d)) for count in (users, items)]
     if levels:
         factors = [np.round(f * levels) / levels for f in factors]
@@ -219,14 +225,14 @@ def worst(ours, theirs):
     return max(abs(ours[key] - value) for key, value in theirs.items())
 
 
-def compare(program, device, folder, factors, ks, candidates, split, source):
-    data = Data(folder)
+def compare(program, device, prepared, folder, factors, ks, candidates, split, source):
+    data = Data(prepared)
     positives = data.per_user([split], True)
     masked = data.per_user(["train", "valid"] if split == "test" else ["train"], False)
     expected = rank(score_matrix(*factors), masked, positives, max(ks), candidates, seed=7)
     values, per_user = metrics(expected, positives, ks, len(data.items))
 
-    command = [program, "evaluate", folder, "--json", "--lists", f"{folder}/lists.tsv", "--device",
+    command = [program, "evaluate", prepared, "--json", "--lists", f"{folder}/lists.tsv", "--device",
                device, "--split", split, "--k", ",".join(map(str, ks)), "--bootstrap", "100",
                "--bootstrap-seed", "3", "--candidates", str(candidates), "--candidate-seed", "7"]
     command += (["--scores", f"{folder}/S.npy"] if source == "scores" else
@@ -271,19 +277,24 @@ def main():
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--cases", type=int, default=6)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--data")
     arguments = parser.parse_args()
     random = np.random.default_rng(arguments.seed)
     good = True
     for case in range(arguments.cases):
         with tempfile.TemporaryDirectory() as folder:
             dtype = np.float64 if case % 3 == 2 else np.float32
-            factors = make_case(folder, random, users=int(random.integers(20, 300)),
-                                items=int(random.integers(15, 1500)), d=int(random.integers(1, 40)),
-                                levels=(0, 1, 3)[case % 3 if case % 2 else 1], dtype=dtype)
+            if not arguments.data:
+                make_data(folder, random, users=int(random.integers(20, 300)),
+                          items=int(random.integers(15, 1500)))
+            data = Data(arguments.data or folder)
+            factors = make_embeddings(folder, random, len(data.users), len(data.items),
+                                      d=int(random.integers(1, 40)),
+                                      levels=(0, 1, 3)[case % 3 if case % 2 else 1], dtype=dtype)
             for split, candidates, source in (("test", 0, "embeddings"), ("valid", 0, "embeddings"),
                                               ("test", 0, "scores"), ("test", 99, "embeddings")):
-                good &= compare(arguments.program, arguments.device, folder, factors, (1, 5, 10, 20),
-                                candidates, split, source)
+                good &= compare(arguments.program, arguments.device, arguments.data or folder, folder,
+                                factors, (1, 5, 10, 20), candidates, split, source)
     print("all equal" if good else "DIFFERENT")
     sys.exit(0 if good else 1)
 

@@ -1,9 +1,8 @@
 // Bytes per second: simdjson alone on one thread, and read_reviews (parsing, checks, interning,
-// keeping the text, sorting) on one and two. Link it with the library of a build:
+// keeping the text, sorting) on one and two.
 //
-//   g++ -std=c++20 -O3 -I. bench/peers/reading_rate.cpp build/cpu/libcfaa.a \
-//     -lsimdjson -lisal -lzstd -lxxhash -lspdlog -lfmt -pthread -o reading_rate
-//   ./reading_rate reviews.jsonl
+//   cmake --build --preset cpu --target reading_rate
+//   build/cpu/reading_rate reviews.jsonl
 //
 // The file is read once before, so that all find it in the page cache. Seconds are of the processor
 // (all threads) and of the clock; on a busy machine compare the former.
@@ -44,9 +43,13 @@ void measure(const char* name, double bytes, const std::function<void()>& work) 
 
 }  // namespace
 
-int main(int, char** argv) {
-  const std::string path = argv[1];
-  const simdjson::padded_string text = simdjson::padded_string::load(path);
+int main(int count, char** arguments) {
+  const std::string path = count == 2 ? arguments[1] : "";
+  simdjson::padded_string text;
+  if (simdjson::padded_string::load(path).get(text)) {
+    std::fprintf(stderr, "usage: reading_rate reviews.jsonl\n");
+    return 2;
+  }
   const auto bytes = static_cast<double>(text.size());
   measure("simdjson, 1 thread", bytes, [&] {
     simdjson::dom::parser parser;

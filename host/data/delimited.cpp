@@ -3,11 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <cstring>
 
-#include "host/data/utf8.h"
+#include "host/core/utf8.h"
 
 namespace cfaa {
 namespace {
@@ -94,15 +93,6 @@ std::string split_fields(std::string_view record, const RecordRule& rule,
   }
 }
 
-double parse_number(std::string_view text) {
-  while (!text.empty() && text.front() == ' ') text.remove_prefix(1);
-  while (!text.empty() && text.back() == ' ') text.remove_suffix(1);
-  double value = 0;
-  const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), value);
-  const bool whole = failure == std::errc() && end == text.data() + text.size();
-  return whole && std::isfinite(value) ? value : std::numeric_limits<double>::quiet_NaN();
-}
-
 int64_t parse_delimited(std::string_view chunk, const RecordRule& rule,
                         const DelimitedColumns& columns, InvalidUtf8 invalid, ReviewSink& sink) {
   const bool clean = is_utf8(chunk);
@@ -118,14 +108,9 @@ int64_t parse_delimited(std::string_view chunk, const RecordRule& rule,
     chunk.remove_prefix(length);
     std::string_view record = without_newline(whole);
     if (record.empty()) continue;
-    if (!clean && !is_utf8(record)) {
-      if (invalid == InvalidUtf8::refuse) {
-        sink.reject(here, "not valid UTF-8 (--invalid-utf8 replace reads it with U+FFFD)");
-        continue;
-      }
-      repaired.clear();
-      append_replacing_invalid(record, repaired);
-      record = repaired;
+    if (!clean && !repair_utf8(record, invalid, repaired)) {
+      sink.reject(here, kNotUtf8);
+      continue;
     }
     if (std::string reason = split_fields(record, rule, fields, scratch); !reason.empty()) {
       sink.reject(here, std::move(reason));

@@ -17,7 +17,7 @@
 namespace cfaa {
 namespace {
 
-constexpr std::size_t kBlock = 1 << 20;  // bytes per read(2)
+constexpr std::size_t kSniffed = 8;  // bytes that tell the kind of file
 
 struct HashState {
   XXH3_state_t* state = XXH3_createState();
@@ -53,7 +53,8 @@ Compression detect(std::string_view head) {
 struct InputStream::State {
   std::string path;
   int fd = -1;
-  std::unique_ptr<char[]> block = std::make_unique_for_overwrite<char[]>(kBlock);
+  std::size_t block_bytes = 0;
+  std::unique_ptr<char[]> block;
   std::size_t begin = 0, end = 0;  // unread bytes of block
   uint64_t consumed = 0;           // bytes of the file before block[begin]
   bool file_ended = false;
@@ -80,7 +81,7 @@ struct InputStream::State {
     end -= begin;
     begin = 0;
     while (end < wanted && !file_ended) {
-      end += read_some(block.get() + end, kBlock - end);
+      end += read_some(block.get() + end, block_bytes - end);
     }
   }
 
@@ -90,9 +91,9 @@ struct InputStream::State {
   }
 
   // One read(2) into `to`, hashed on the way.
-  std::size_t read_some(char* to, std::size_t capacity) {
+  std::size_t read_some(char* to, std::size_t room) {
     for (;;) {
-      const ssize_t got = ::read(fd, to, capacity);
+      const ssize_t got = ::read(fd, to, room);
       if (got < 0 && errno == EINTR) continue;
       if (got < 0) fail(fmt::format("cannot be read: {}", std::strerror(errno)));
       if (got == 0) file_ended = true;
@@ -191,16 +192,20 @@ struct InputStream::State {
   }
 };
 
-InputStream::InputStream(const std::string& path) : state_(std::make_unique<State>()) {
+InputStream::InputStream(const std::string& path, std::size_t block_bytes)
+    : state_(std::make_unique<State>()) {
+  CFAA_ASSERT(block_bytes >= kSniffed);
   State& s = *state_;
   s.path = path;
+  s.block_bytes = block_bytes;
+  s.block = std::make_unique_for_overwrite<char[]>(block_bytes);
   s.fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (s.fd < 0) s.fail(fmt::format("cannot be opened: {}", std::strerror(errno)));
   struct stat info;
   if (::fstat(s.fd, &info) == 0 && S_ISDIR(info.st_mode)) {
     s.fail("is a directory; name the review files in it");
   }
-  s.fill(8);
+  s.fill(kSniffed);
   const std::string_view head(s.block.get(), s.end);
   if (head.empty()) s.fail("is empty");
   if (const char* what = foreign_format(head)) {

@@ -24,7 +24,8 @@ struct FileIdentity {
 
 class InputStream {
  public:
-  explicit InputStream(const std::string& path);
+  // `block_bytes`: how much of a compressed file is read at a time.
+  explicit InputStream(const std::string& path, std::size_t block_bytes = std::size_t{1} << 20);
   ~InputStream();
   InputStream(InputStream&&) noexcept;
 

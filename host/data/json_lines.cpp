@@ -4,11 +4,12 @@
 #include <simdjson.h>
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 #include <cstring>
 
+#include "host/core/utf8.h"
 #include "host/data/record_chunks.h"
-#include "host/data/utf8.h"
 
 namespace cfaa {
 namespace {
@@ -73,8 +74,15 @@ struct JsonLines::State {
   std::vector<Slot> slots;
   InvalidUtf8 invalid;
   std::string repaired;  // the line with its faults replaced, padded
-  char numbers[3][24];   // ids given as whole numbers
-  std::string reason;    // why the last line was refused
+  std::string storage;
+  char numbers[3][24];  // ids given as whole numbers
+  std::string reason;   // why the last line was refused
+
+  template <class Whole, std::size_t N>
+  static std::string_view decimal(Whole number, char (&buffer)[N]) {
+    return {buffer,
+            static_cast<std::size_t>(std::to_chars(buffer, buffer + N, number).ptr - buffer)};
+  }
 
   // An id's text: a string as it is, a whole number in decimal.
   bool read_id(const element& value, const char* what, int buffer, std::string_view& id) {
@@ -83,16 +91,10 @@ struct JsonLines::State {
         id = value.get_string().value_unsafe();
         return true;
       case element_type::INT64:
-        id = {numbers[buffer],
-              static_cast<std::size_t>(
-                  fmt::format_to(numbers[buffer], "{}", value.get_int64().value_unsafe()) -
-                  numbers[buffer])};
+        id = decimal(value.get_int64().value_unsafe(), numbers[buffer]);
         return true;
       case element_type::UINT64:
-        id = {numbers[buffer],
-              static_cast<std::size_t>(
-                  fmt::format_to(numbers[buffer], "{}", value.get_uint64().value_unsafe()) -
-                  numbers[buffer])};
+        id = decimal(value.get_uint64().value_unsafe(), numbers[buffer]);
         return true;
       case element_type::NULL_VALUE:
         id = {};
@@ -177,12 +179,12 @@ struct JsonLines::State {
     element document;
     simdjson::error_code failure = parser.parse(line.data(), line.size(), false).get(document);
     if (failure) {
-      repaired.clear();
-      append_replacing_invalid(line, repaired);
-      const bool bytes = repaired != line;
+      std::size_t replaced = 0;
+      repaired = well_formed(line, storage, replaced);
+      const bool bytes = replaced > 0;
       const bool surrogates = replace_lone_surrogates(repaired);
       if (invalid == InvalidUtf8::refuse || !(bytes || surrogates)) {
-        reason = bytes ? "not valid UTF-8 (--invalid-utf8 replace reads it with U+FFFD)"
+        reason = bytes ? kNotUtf8
                  : surrogates && failure == simdjson::STRING_ERROR
                      ? "half a surrogate pair in a string (--invalid-utf8 replace reads it with "
                        "U+FFFD)"

@@ -38,7 +38,7 @@ class OutputFile {
   int fd_ = -1;
   std::vector<char> buffer_;
   std::size_t used_ = 0;
-  uint64_t written_ = 0;
+  uint64_t written_ = 0, started_ = 0;  // handed to the kernel; of these, sent on to the disk
   std::unique_ptr<Hash> hash_;
 };
 

@@ -2,9 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <exception>
 #include <nlohmann/json.hpp>
 
 #include "host/core/error.h"
+#include "host/data/dataset.h"
 #include "host/data/keyed_draw.h"
 #include "host/data/output_file.h"
 #include "host/data/review_format.h"
@@ -69,88 +71,103 @@ NeedsText text_need(const std::string& domain, const PrepareOptions& o) {
 // Runs the steps and keeps their counts.
 class Steps {
  public:
-  Steps(const PrepareRequest& request, const PrepareEvents& events, Interactions source,
-        Interactions target)
-      : options_(request.options), events_(events) {
-    source_ = {"source", std::move(source), {}, options_.positive};
-    target_ = {"target", std::move(target), {}, options_.positive};
+  Steps(const PrepareRequest& request, const PrepareEvents& events, ThreadPool& pool,
+        Interactions source, Interactions target)
+      : options_(request.options), events_(events), pool_(pool) {
+    domains_[0] = {"source", std::move(source), {}, options_.positive};
+    domains_[1] = {"target", std::move(target), {}, options_.positive};
   }
 
   void run() {
     const PrepareOptions& o = options_;
-    for (PreparedDomain* domain : both()) {
-      step("duplicates", *domain,
-           [&] { remove_duplicates(domain->interactions, o.duplicates, domain->name); });
-    }
-    step("core", source_,
-         [&] { keep_core(source_.interactions, parse_core(o.source_core, "source_core")); });
-    step("core", target_,
-         [&] { keep_core(target_.interactions, parse_core(o.target_core, "target_core")); });
-    const Counts source_before = count(source_.interactions);
-    const Counts target_before = count(target_.interactions);
-    overlap_ = resolve_overlap(source_.interactions, target_.interactions, o.overlap);
-    note("overlap", source_, source_before);
-    note("overlap", target_, target_before);
-    for (PreparedDomain* domain : both()) count_positives(*domain);
-    step("negatives", target_, [&] {
+    const CoreMinima minima[2] = {parse_core(o.source_core, "source_core"),
+                                  parse_core(o.target_core, "target_core")};
+    Counts read[2], distinct[2], core[2];
+    in_both([&](PreparedDomain& domain, int d) {
+      read[d] = count(domain.interactions);
+      remove_duplicates(domain.interactions, o.duplicates, domain.name);
+      distinct[d] = count(domain.interactions);
+      keep_core(domain.interactions, minima[d]);
+      core[d] = count(domain.interactions);
+    });
+    for (const int d : {0, 1}) note("duplicates", d, read[d], distinct[d]);
+    for (const int d : {0, 1}) note("core", d, distinct[d], core[d]);
+    overlap_ = resolve_overlap(domains_[0].interactions, domains_[1].interactions, o.overlap);
+    for (const int d : {0, 1}) note("overlap", d, core[d], count(domains_[d].interactions));
+    for (const PreparedDomain& domain : domains_) count_positives(domain);
+    PreparedDomain& target = domains_[1];
+    in_target("negatives", [&] {
       if (o.target_negatives == TargetNegatives::drop) {
-        drop_negatives(target_.interactions, o.positive);
+        drop_negatives(target.interactions, o.positive);
       }
     });
     if (o.target_keep_from == KeepFrom::all) {
-      step("sparsify", target_,
-           [&] { keep_share(target_.interactions, "target", o.target_keep, o.seed); });
+      in_target("sparsify",
+                [&] { keep_share(target.interactions, "target", o.target_keep, o.seed); });
     }
     const SplitShares shares = parse_split_ratio(o.split_ratio);
-    for (PreparedDomain* domain : both()) {
-      domain->splits = split(domain->interactions, domain->name, o.split, shares, o.seed);
-    }
+    in_both([&](PreparedDomain& domain, int) {
+      domain.splits = split(domain.interactions, domain.name, o.split, shares, o.seed);
+    });
     if (o.target_keep_from == KeepFrom::train) {
-      step("sparsify", target_, [&] {
-        thin_training(target_.interactions, target_.splits, "target", o.target_keep, o.seed);
+      in_target("sparsify", [&] {
+        thin_training(target.interactions, target.splits, "target", o.target_keep, o.seed);
       });
     }
-    for (PreparedDomain* domain : both()) {
-      if (domain->interactions.rows.empty()) {
+    for (const PreparedDomain& domain : domains_) {
+      if (domain.interactions.rows.empty()) {
         throw Error(
             fmt::format("no interaction of the {} is left; lower --{}-core or --positive, "
                         "or look at --overlap",
-                        domain->name, domain->name));
+                        domain.name, domain.name));
       }
     }
   }
 
-  std::vector<PreparedDomain*> both() { return {&source_, &target_}; }
+  std::vector<const PreparedDomain*> domains() const { return {&domains_[0], &domains_[1]}; }
 
   json report() const {
     json result = {{"steps", steps_},
                    {"positives", positives_},
                    {"overlap", {{"users", overlap_.users}, {"items", overlap_.items}}}};
-    for (const PreparedDomain* domain : {&source_, &target_}) {
-      json counts = to_json(count(domain->interactions));
+    for (const PreparedDomain& domain : domains_) {
+      json counts = to_json(count(domain.interactions));
       for (const Split s : {Split::train, Split::valid, Split::test}) {
-        counts[s == Split::train   ? "train"
-               : s == Split::valid ? "valid"
-                                   : "test"] =
-            std::count(domain->splits.begin(), domain->splits.end(), s);
+        counts[split_name(s)] = std::count(domain.splits.begin(), domain.splits.end(), s);
       }
-      result["result"][domain->name] = std::move(counts);
+      result["result"][domain.name] = std::move(counts);
     }
     return result;
   }
 
  private:
+  // Runs work(domain, 0 or 1) for both domains at once; where both fail, the source is told of.
   template <class Work>
-  void step(const std::string& name, PreparedDomain& domain, const Work& work) {
-    const Counts before = count(domain.interactions);
-    work();
-    note(name, domain, before);
+  void in_both(const Work& work) {
+    std::exception_ptr failures[2];
+    pool_.parallel_for(2, 1, [&](int64_t d, int64_t, int) {
+      try {
+        work(domains_[d], static_cast<int>(d));
+      } catch (...) {
+        failures[d] = std::current_exception();
+      }
+    });
+    for (const std::exception_ptr& failure : failures) {
+      if (failure) std::rethrow_exception(failure);
+    }
   }
 
-  void note(const std::string& name, const PreparedDomain& domain, const Counts& before) {
-    const StepReport report{name, domain.name, before, count(domain.interactions)};
+  template <class Work>
+  void in_target(const std::string& name, const Work& work) {
+    const Counts before = count(domains_[1].interactions);
+    work();
+    note(name, 1, before, count(domains_[1].interactions));
+  }
+
+  void note(const std::string& name, int domain, const Counts& before, const Counts& after) {
+    const StepReport report{name, domains_[domain].name, before, after};
     steps_.push_back({{"step", name},
-                      {"domain", domain.name},
+                      {"domain", report.domain},
                       {"before", to_json(report.before)},
                       {"after", to_json(report.after)}});
     if (events_.step) events_.step(report);
@@ -166,7 +183,8 @@ class Steps {
 
   const PrepareOptions& options_;
   const PrepareEvents& events_;
-  PreparedDomain source_, target_;
+  ThreadPool& pool_;
+  PreparedDomain domains_[2];  // source, target
   json steps_ = json::array(), positives_;
   OverlapCounts overlap_;
 };
@@ -203,12 +221,10 @@ json prepare(const PrepareRequest& request, ThreadPool& pool, const PrepareEvent
   };
   Interactions source = read("source", request.source);
   Interactions target = read("target", request.target);
-  Steps steps(request, events, std::move(source), std::move(target));
+  Steps steps(request, events, pool, std::move(source), std::move(target));
   steps.run();
   report.update(steps.report());
-  const auto domains = steps.both();
-  write_domains(directory.path(), {domains.begin(), domains.end()}, options.keep_heldout_text,
-                pool);
+  write_domains(directory.path(), steps.domains(), options.keep_heldout_text, pool);
   OutputFile file(directory.path() / kReportName);
   file.write(report.dump(2, ' ', false, json::error_handler_t::replace) + "\n");
   file.close();

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "host/data/utf8.h"
+#include "host/core/utf8.h"
 
 namespace cfaa {
 namespace {
@@ -165,7 +165,7 @@ class LiteralParser {
     }
     if (code > 0x10FFFF) return fail("an escape lies past U+10FFFF");
     if (code >= 0xD800 && code <= 0xDFFF) value.lone_surrogate = true;
-    append_code_point(code, value.text);
+    append_utf8(value.text, code);
     return true;
   }
 
@@ -346,14 +346,9 @@ int64_t parse_python_lines(std::string_view chunk, const ObjectKeys& keys, Inval
     chunk.remove_prefix(std::min(end + 1, chunk.size()));
     if (line.ends_with('\r')) line.remove_suffix(1);
     if (line.find_first_not_of(" \t") == std::string_view::npos) continue;
-    if (!clean && !is_utf8(line)) {
-      if (invalid == InvalidUtf8::refuse) {
-        sink.reject(line_number, "not valid UTF-8 (--invalid-utf8 replace reads it with U+FFFD)");
-        continue;
-      }
-      repaired.clear();
-      append_replacing_invalid(line, repaired);
-      line = repaired;
+    if (!clean && !repair_utf8(line, invalid, repaired)) {
+      sink.reject(line_number, kNotUtf8);
+      continue;
     }
     PythonValue dict;
     std::string reason = parse_python_literal(line, dict);

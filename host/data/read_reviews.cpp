@@ -17,8 +17,8 @@
 namespace cfaa {
 namespace {
 
-constexpr std::size_t kChunkBytes = std::size_t{2} << 20;
-constexpr double kMillisecondsFrom = 1e11;  // 1973 in ms, the year 5138 in s
+constexpr std::size_t kChunkBytes = std::size_t{256} << 10;  // stays in the L2 cache while parsed
+constexpr double kMillisecondsFrom = 1e11;                   // 1973 in ms, the year 5138 in s
 
 // What one thread gathers over all files.
 struct Gathered {
@@ -87,15 +87,13 @@ class Keeper : public ReviewSink {
     if (id.size() > kLongestId) {
       return fmt::format("the {} id is longer than {} bytes", what, kLongestId);
     }
+    bool refused = false;
     for (const char c : id) {
-      if (static_cast<unsigned char>(c) < 0x20 || c == 0x7F || c == '"') {
-        return fmt::format(
-            "the {} id holds a control character or a quote, which no .inter file "
-            "can carry",
-            what);
-      }
+      refused |= (static_cast<unsigned char>(c) < 0x20) | (c == 0x7F) | (c == '"');
     }
-    return "";
+    if (!refused) return "";
+    return fmt::format(
+        "the {} id holds a control character or a quote, which no .inter file can carry", what);
   }
 
   std::string check(const RawReview& review, Interaction& row) const {
@@ -106,7 +104,7 @@ class Keeper : public ReviewSink {
       return fmt::format("the rating {} lies outside {} to {} (--rating-scale)", review.rating,
                          rules_.scale.low, rules_.scale.high);
     }
-    row.rating = static_cast<float>(review.rating);
+    row.rating = static_cast<float>(review.rating) + 0.0f;  // -0 is 0, which is how it is written
     if (!std::isnan(review.time)) {
       if (!(review.time >= 0)) return fmt::format("the time {} is negative", review.time);
       const bool in_ms = rules_.unit == TimeUnit::milliseconds ||
@@ -254,8 +252,13 @@ Interactions read_reviews(const std::vector<std::string>& paths, const PrepareOp
 
   Interactions result;
   std::vector<std::vector<uint32_t>> user_rank, item_rank;
-  result.users = rank_ids(*gathered, &Gathered::users, user_rank);
-  result.items = rank_ids(*gathered, &Gathered::items, item_rank);
+  pool.parallel_for(2, 1, [&](int64_t side, int64_t, int) {
+    if (side == 0) {
+      result.users = rank_ids(*gathered, &Gathered::users, user_rank);
+    } else {
+      result.items = rank_ids(*gathered, &Gathered::items, item_rank);
+    }
+  });
   std::size_t rows = 0;
   for (const Gathered& part : *gathered) {
     for (const auto& block : part.blocks) rows += block.size();

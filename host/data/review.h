@@ -30,6 +30,13 @@ class ReviewSink {
 
 enum class InvalidUtf8 { refuse, replace };
 
+inline constexpr const char* kNotUtf8 =
+    "not valid UTF-8 (--invalid-utf8 replace reads it with U+FFFD)";
+
+// Whether a record can be read: it is UTF-8, or was repaired into `storage`, which `record` then
+// views.
+bool repair_utf8(std::string_view& record, InvalidUtf8 invalid, std::string& storage);
+
 // The number that a whole field spells ("4", "4.0", "1.4e9"), or NaN.
 double parse_number(std::string_view text);
 

@@ -157,12 +157,25 @@ std::vector<std::string> long_tail_plot(const std::vector<int64_t>& values, int 
       line += kEighths[static_cast<int>(std::lround(part * 8))];
     }
     const auto label = static_cast<int64_t>(std::llround(std::pow(10, full) - 1));
+    line.erase(line.find_last_not_of(' ') + 1);
     lines.push_back(fmt::format("{:>9} ┤{}", label, line));
   }
   std::string axis;
   for (int column = 0; column < width; ++column) axis += "─";
   lines.push_back(fmt::format("{:>9} └{}", 0, axis));
-  lines.push_back(fmt::format("{:>11}{:<{}}{}", "", "1", width - 6, values.size()));
+  // Ranks 1, 10, 100, ... under their columns, as far as there is room beside the last.
+  const std::string last = std::to_string(values.size());
+  const auto room = static_cast<std::size_t>(width) - std::min<std::size_t>(width, last.size());
+  std::string ranks;
+  for (double rank = 1; rank < count; rank *= 10) {
+    const auto column = static_cast<std::size_t>(std::log(rank) / std::log(count) * (width - 1));
+    const std::string label = fmt::format("{:.0f}", rank);
+    if (column + label.size() >= room) break;
+    ranks.resize(column, ' ');
+    ranks += label;
+  }
+  ranks.resize(room, ' ');
+  lines.push_back(fmt::format("{:>11}{}{}", "", ranks, last));
   return lines;
 }
 

@@ -2,6 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+
 #include "host/core/error.h"
 #include "host/data/dataset.h"
 #include "host/data/domain_index.h"
@@ -29,14 +33,48 @@ std::vector<uint32_t> compact(const Interactions& domain, uint32_t Interaction::
   return index;
 }
 
-void append_time(int64_t milliseconds, fmt::memory_buffer& out) {
-  fmt::format_to(std::back_inserter(out), "{}", milliseconds / 1000);
-  int64_t rest = milliseconds % 1000;
-  if (rest == 0) return;
-  int digits = 3;
-  while (rest % 10 == 0) rest /= 10, --digits;
-  fmt::format_to(std::back_inserter(out), ".{:0{}}", rest, digits);
-}
+// Lines of a table, made in place: a file has millions, and general formatting would cost more than
+// all else here.
+class Lines {
+ public:
+  explicit Lines(OutputFile& file) : file_(file) {}
+
+  Lines& text(std::string_view text) {
+    line_.append(text);
+    return *this;
+  }
+  Lines& whole(int64_t number) {
+    char digits[24];
+    line_.append(digits, std::to_chars(digits, std::end(digits), number).ptr);
+    return *this;
+  }
+  Lines& rating(float rating) {
+    if (rating >= 0 && rating <= 9 && rating == std::floor(rating)) {
+      line_.push_back(static_cast<char>('0' + static_cast<int>(rating)));
+    } else {
+      fmt::format_to(std::back_inserter(line_), "{}", rating);
+    }
+    return *this;
+  }
+  Lines& seconds(int64_t milliseconds) {
+    whole(milliseconds / 1000);
+    int rest = static_cast<int>(milliseconds % 1000);
+    if (rest > 0) line_.push_back('.');
+    for (int unit = 100; rest > 0; rest %= unit, unit /= 10) {
+      line_.push_back(static_cast<char>('0' + rest / unit));
+    }
+    return *this;
+  }
+  void end() {
+    line_.push_back('\n');
+    file_.write(line_);
+    line_.clear();
+  }
+
+ private:
+  OutputFile& file_;
+  std::string line_;
+};
 
 class DomainWriter {
  public:
@@ -48,6 +86,16 @@ class DomainWriter {
     const auto user = compact(all, &Interaction::user, all.users, domain_.users);
     const auto item = compact(all, &Interaction::item, all.items, domain_.items);
     SplitRows* parts[3] = {&domain_.train, &domain_.valid, &domain_.test};
+    for (std::size_t s = 0; s < 3; ++s) {
+      const auto count = static_cast<std::size_t>(
+          std::count(prepared.splits.begin(), prepared.splits.end(), static_cast<Split>(s)));
+      parts[s]->user.reserve(count);
+      parts[s]->item.reserve(count);
+      parts[s]->rating.reserve(count);
+      parts[s]->label.reserve(count);
+      parts[s]->time.reserve(count);
+      rows_[s].reserve(count);
+    }
     for (std::size_t r = 0; r < all.rows.size(); ++r) {
       const Interaction& row = all.rows[r];
       const auto s = static_cast<std::size_t>(prepared.splits[r]);
@@ -69,8 +117,9 @@ class DomainWriter {
     file.start_hash();
     file.write(users ? "index\tuser_id\ttraining_interactions\n"
                      : "index\titem_id\ttraining_interactions\n");
+    Lines lines(file);
     for (int64_t i = 0; i < ids.size(); ++i) {
-      file.write(fmt::format("{}\t{}\t{}\n", i, ids[i], training[i]));
+      lines.whole(i).text("\t").text(ids[i]).text("\t").whole(training[i]).end();
     }
     finish(file, users ? 0 : 1);
   }
@@ -81,23 +130,18 @@ class DomainWriter {
     OutputFile file(inter_path(domain_.path, domain_.name, split));
     file.start_hash();
     file.write("user_id:token\titem_id:token\trating:float\tlabel:float\ttimestamp:float\n");
-    fmt::memory_buffer line;
+    Lines lines(file);
     for (int64_t i = 0; i < part.size(); ++i) {
-      line.clear();
-      line.append(domain_.users[part.user[i]]);
-      line.push_back('\t');
-      line.append(domain_.items[part.item[i]]);
-      fmt::format_to(std::back_inserter(line), "\t{}\t{}\t", part.rating[i],
-                     part.label[i] > 0 ? '1' : '0');
-      append_time(rows[i]->time, line);
-      line.push_back('\n');
-      file.write({line.data(), line.size()});
+      lines.text(domain_.users[part.user[i]]).text("\t").text(domain_.items[part.item[i]]);
+      lines.text("\t").rating(part.rating[i]).text(part.label[i] > 0 ? "\t1\t" : "\t0\t");
+      lines.seconds(rows[i]->time).end();
     }
     finish(file, 2 + static_cast<int>(split));
   }
 
   void write_text(Split split) {
     std::vector<std::string_view> texts;
+    texts.reserve(rows_[static_cast<std::size_t>(split)].size());
     for (const Interaction* row : rows_[static_cast<std::size_t>(split)]) {
       texts.push_back(row->review());
     }

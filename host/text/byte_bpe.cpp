@@ -4,8 +4,8 @@
 #include <bit>
 #include <queue>
 
+#include "host/core/utf8.h"
 #include "host/text/byte_classes.h"
-#include "host/text/utf8.h"
 
 namespace cfaa {
 namespace {

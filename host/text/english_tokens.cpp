@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <string>
 
-#include "host/text/utf8.h"
+#include "host/core/utf8.h"
 
 namespace cfaa {
 namespace {

@@ -6,10 +6,10 @@
 #include <sstream>
 
 #include "host/core/error.h"
+#include "host/core/utf8.h"
 #include "host/text/byte_bpe.h"
 #include "host/text/json_file.h"
 #include "host/text/tokenizer.h"
-#include "host/text/utf8.h"
 #include "host/text/wordpiece.h"
 
 namespace cfaa {

@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "host/core/error.h"
-#include "host/text/utf8.h"
+#include "host/core/utf8.h"
 
 namespace cfaa {
 namespace {

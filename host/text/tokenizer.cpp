@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "host/core/error.h"
+#include "host/core/utf8.h"
 #include "host/text/byte_classes.h"
-#include "host/text/utf8.h"
 
 namespace cfaa {
 

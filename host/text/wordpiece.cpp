@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "host/text/utf8.h"
+#include "host/core/utf8.h"
 
 namespace cfaa {
 

@@ -4,12 +4,14 @@
 
 #include "host/core/error.h"
 #include "host/core/philox.h"
+#include "tests/refusal.h"
 #include "tests/temporary_folder.h"
 
 namespace cfaa {
 namespace {
 
 using test::read_text;
+using test::refusal_of;
 using test::TemporaryFolder;
 using test::write_text;
 
@@ -22,16 +24,7 @@ std::string header_v1(const std::string& dictionary) {
 }
 
 std::string refusal(const std::string& content) {
-  const TemporaryFolder folder;
-  write_text(folder.path("x.npy"), content);
-  try {
-    const NpyFile file(folder.path("x.npy"));
-  } catch (const Error& error) {
-    const std::string message = error.what();
-    EXPECT_NE(message.find("x.npy"), std::string::npos) << message;
-    return message;
-  }
-  return "";
+  return refusal_of<NpyFile>("x.npy", content);
 }
 
 TEST(Npy, WhatIsWrittenIsRead) {

@@ -4,11 +4,13 @@
 
 #include "host/core/error.h"
 #include "host/core/philox.h"
+#include "tests/refusal.h"
 #include "tests/temporary_folder.h"
 
 namespace cfaa {
 namespace {
 
+using test::refusal_of;
 using test::TemporaryFolder;
 using test::write_text;
 
@@ -20,16 +22,7 @@ std::string file_with(const std::string& header, const std::string& data) {
 }
 
 std::string refusal(const std::string& content) {
-  const TemporaryFolder folder;
-  write_text(folder.path("x.safetensors"), content);
-  try {
-    const SafetensorsFile file(folder.path("x.safetensors"));
-  } catch (const Error& error) {
-    const std::string message = error.what();
-    EXPECT_NE(message.find("x.safetensors"), std::string::npos) << message;
-    return message;
-  }
-  return "";
+  return refusal_of<SafetensorsFile>("x.safetensors", content);
 }
 
 TEST(Safetensors, WhatIsWrittenIsRead) {

@@ -6,6 +6,7 @@
 #include "host/data/review_text.h"
 #include "host/data/statistics.h"
 #include "tests/data_pipeline/raw_reviews.h"
+#include "tests/refusal.h"
 
 namespace cfaa::test {
 namespace {
@@ -20,12 +21,7 @@ class LoadedData : public testing::Test {
     run_prepare({folder_.path("s")}, {folder_.path("t")}, data_, options);
   }
   std::string error() {
-    try {
-      load_dataset(data_);
-    } catch (const Error& error) {
-      return error.what();
-    }
-    return "";
+    return error_of([&] { load_dataset(data_); });
   }
   static void expect_same(const Domain& a, const Domain& b) {
     for (const Split split : {Split::train, Split::valid, Split::test}) {
@@ -90,12 +86,9 @@ TEST_F(LoadedData, TextThatDoesNotReadIsNamedWithItsLine) {
 TEST_F(LoadedData, ADirectoryOfAnotherKindIsRefused) {
   std::filesystem::create_directory(folder_.path("empty"));
 
-  try {
-    load_dataset(folder_.path("empty"));
-    FAIL();
-  } catch (const Error& error) {
-    EXPECT_NE(std::string(error.what()).find("a directory that prepare made?"), std::string::npos);
-  }
+  EXPECT_NE(
+      error_of([&] { load_dataset(folder_.path("empty")); }).find("a directory that prepare made?"),
+      std::string::npos);
 }
 
 TEST_F(LoadedData, ADamagedTextFileIsRefused) {

@@ -14,20 +14,12 @@
 #include "host/core/error.h"
 #include "tests/data_pipeline/raw_reviews.h"
 #include "tests/program.h"
+#include "tests/refusal.h"
 
 namespace cfaa::test {
 namespace {
 
 using Files = std::map<std::string, std::string>;
-
-std::string error_of(const std::function<void()>& work) {
-  try {
-    work();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "no error";
-}
 
 int staging_left(const std::string& folder) {
   int count = 0;

@@ -6,6 +6,7 @@
 #include "host/data/dataset.h"
 #include "host/data/review_text.h"
 #include "tests/data_pipeline/raw_reviews.h"
+#include "tests/refusal.h"
 
 namespace cfaa::test {
 namespace {
@@ -184,15 +185,6 @@ TEST_F(PreparedFiles, HoldNoTextOfHeldOutInteractionsUnlessAsked) {
       EXPECT_GT(words, 5);
     }
   }
-}
-
-std::string error_of(const std::function<void()>& work) {
-  try {
-    work();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "no error";
 }
 
 class BadLines : public PreparedFiles {

@@ -4,8 +4,8 @@
 #include "host/data/python_literal.h"
 #include "host/data/record_chunks.h"
 #include "host/data/review_format.h"
-#include "host/data/utf8.h"
 #include "tests/data_pipeline/raw_reviews.h"
+#include "tests/refusal.h"
 
 namespace cfaa::test {
 namespace {
@@ -42,12 +42,7 @@ Collected parse(const std::string& text, InvalidUtf8 invalid = InvalidUtf8::refu
 }
 
 std::string error_of(const std::string& text, const std::string& columns = "") {
-  try {
-    parse(text, InvalidUtf8::refuse, columns);
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "";
+  return test::error_of([&] { parse(text, InvalidUtf8::refuse, columns); });
 }
 
 TEST(JsonLines, OfKeysThatOccurTwiceTheLastCounts) {
@@ -242,15 +237,12 @@ TEST(ReviewFormat, AColumnThatCannotBeTakenIsNamed) {
 std::string read_error(const std::string& bytes) {
   const TemporaryFolder folder;
   write_text(folder.path("f"), bytes);
-  try {
+  return test::error_of([&] {
     InputStream stream(folder.path("f"));
     std::vector<char> buffer(1000);
     while (stream.read(buffer.data(), buffer.size()) == buffer.size()) {
     }
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "";
+  });
 }
 
 TEST(InputStream, ATruncatedFileNamesTheByte) {
@@ -279,19 +271,6 @@ TEST(InputStream, OtherFormatsAreNamed) {
   EXPECT_NE(read_error("PK\x03\x04 ....").find("zip"), std::string::npos);
   EXPECT_NE(read_error("").find("is empty"), std::string::npos);
   EXPECT_NE(read_error("\xFF\xFEx\0y\0").find("UTF-16"), std::string::npos);
-}
-
-TEST(Utf8, ReplacesEachMaximalIllFormedPart) {
-  // As Python: b'\xe2\x82A\xf0\x9f\x98\xc0\xaf\xed\xa0\x80'.decode('utf-8', 'replace')
-  std::string out;
-
-  append_replacing_invalid(
-      "\xe2\x82"
-      "A\xf0\x9f\x98\xc0\xaf\xed\xa0\x80",
-      out);
-
-  EXPECT_EQ(out, "\uFFFDA\uFFFD\uFFFD\uFFFD\uFFFD\uFFFD\uFFFD");
-  EXPECT_TRUE(is_utf8(out));
 }
 
 }  // namespace

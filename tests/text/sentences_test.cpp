@@ -4,7 +4,7 @@
 
 #include <random>
 
-#include "host/text/utf8.h"
+#include "host/core/utf8.h"
 #include "tests/text/golden.h"
 
 namespace cfaa {

@@ -7,8 +7,8 @@
 #include <thread>
 
 #include "host/core/error.h"
+#include "host/core/utf8.h"
 #include "host/text/byte_bpe.h"
-#include "host/text/utf8.h"
 #include "tests/temporary_folder.h"
 #include "tests/text/golden.h"
 

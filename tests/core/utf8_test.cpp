@@ -1,4 +1,4 @@
-#include "host/text/utf8.h"
+#include "host/core/utf8.h"
 
 #include <gtest/gtest.h>
 

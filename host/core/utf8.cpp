@@ -1,6 +1,6 @@
-#include "host/text/utf8.h"
+#include "host/core/utf8.h"
 
-#include <cstring>
+#include <simdjson.h>
 
 namespace cfaa {
 namespace {
@@ -32,34 +32,29 @@ int sequence_length(const unsigned char* b, std::size_t n) {
   return need;
 }
 
-// First byte that is not part of a well-formed sequence. Eight ASCII bytes are passed at a time.
+// First byte that is not part of a well-formed sequence.
 std::size_t well_formed_prefix(std::string_view text) {
   const auto* b = reinterpret_cast<const unsigned char*>(text.data());
   std::size_t i = 0;
-  const std::size_t n = text.size();
-  while (i < n) {
-    if (b[i] < 0x80) {
-      std::uint64_t word;
-      while (i + 8 <= n && (std::memcpy(&word, b + i, 8), (word & 0x8080808080808080u) == 0)) {
-        i += 8;
-      }
-      while (i < n && b[i] < 0x80) ++i;
-      continue;
-    }
-    const int length = sequence_length(b + i, n - i);
-    if (length < 0) return i;
+  while (i < text.size()) {
+    const int length = sequence_length(b + i, text.size() - i);
+    if (length < 0) break;
     i += static_cast<std::size_t>(length);
   }
-  return n;
+  return i;
 }
 
 }  // namespace
 
+bool is_utf8(std::string_view bytes) {
+  return simdjson::validate_utf8(bytes.data(), bytes.size());
+}
+
 std::string_view well_formed(std::string_view text, std::string& storage, std::size_t& replaced) {
-  std::size_t good = well_formed_prefix(text);
-  if (good == text.size()) return text;
+  if (is_utf8(text)) return text;
   storage.clear();
   while (true) {
+    const std::size_t good = well_formed_prefix(text);
     storage.append(text.substr(0, good));
     text.remove_prefix(good);
     if (text.empty()) return storage;
@@ -67,7 +62,6 @@ std::string_view well_formed(std::string_view text, std::string& storage, std::s
     text.remove_prefix(static_cast<std::size_t>(-sequence_length(b, text.size())));
     append_utf8(storage, kReplacementCharacter);
     ++replaced;
-    good = well_formed_prefix(text);
   }
 }
 
@@ -79,6 +73,7 @@ std::size_t count_code_points(std::string_view text) {
 }
 
 void append_utf8(std::string& out, char32_t c) {
+  if (c > 0x10FFFF || (c >= 0xD800 && c <= 0xDFFF)) c = kReplacementCharacter;
   if (c < 0x80) {
     out.push_back(static_cast<char>(c));
   } else if (c < 0x800) {

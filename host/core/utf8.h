@@ -2,8 +2,8 @@
 
 // UTF-8: decoding, encoding, and making any bytes well-formed.
 //
-// Everything in host/text works on well-formed UTF-8. Text from outside goes through `well_formed`
-// first; after that decoding needs no checks.
+// Everything in host/text works on well-formed UTF-8. Text from outside is checked by the readers
+// of host/data or goes through `well_formed` first; after that decoding needs no checks.
 
 #include <cstddef>
 #include <cstdint>
@@ -15,6 +15,9 @@ namespace cfaa {
 /// The code point that stands where bytes were not UTF-8.
 constexpr char32_t kReplacementCharacter = 0xFFFD;
 
+/// Whether the bytes are well-formed UTF-8.
+bool is_utf8(std::string_view bytes);
+
 /// `text` itself if it is well-formed UTF-8, otherwise a copy in `storage` in which every maximal
 /// ill-formed piece became U+FFFD, as Python's decode(errors="replace") has it. `replaced` grows by
 /// the number of pieces. NUL is an ordinary code point.
@@ -23,7 +26,7 @@ std::string_view well_formed(std::string_view text, std::string& storage, std::s
 /// Number of code points in well-formed UTF-8.
 std::size_t count_code_points(std::string_view text);
 
-/// Appends one code point.
+/// Appends one code point; surrogates and values past U+10FFFF become U+FFFD.
 void append_utf8(std::string& out, char32_t code_point);
 
 /// Decodes the code point at `p` of well-formed UTF-8 and moves `p` behind it.
