@@ -20,11 +20,12 @@
 
 namespace cfaa {
 
-// Adds the squares of `gradient` to state->squared_norm, in double in a fixed order. The first
-// count[0] rows only where `count` is given (a pointer to device memory), all of them otherwise.
+// Adds the squares of `gradient` to squared_norm[0] (device memory, such as StepState's), in double
+// in a fixed order. The first count[0] rows only where `count` is given (in device memory too), all
+// of them otherwise.
 template <class T>
 void gradient_norm(Context& context, MatrixView<const T> gradient, const int32_t* count,
-                   StepState* state);
+                   double* squared_norm);
 
 // state->clip = max_norm / sqrt(squared_norm) where that is below 1 and max_norm > 0, else 1. Sets
 // the latch where squared_norm is not finite (site gradient).
@@ -44,7 +45,7 @@ void adam_rows(Context& context, const StepState* state, const TouchedRows<T>& t
 namespace cpu {
 template <class T>
 void gradient_norm(Context& context, MatrixView<const T> gradient, const int32_t* count,
-                   StepState* state);
+                   double* squared_norm);
 void clip_gradient(Context& context, StepState* state);
 template <class T>
 void adam(Context& context, const StepState* state, VectorView<const T> gradient, VectorView<T> w,
@@ -56,7 +57,7 @@ void adam_rows(Context& context, const StepState* state, const TouchedRows<T>& t
 namespace cuda {
 template <class T>
 void gradient_norm(Context& context, MatrixView<const T> gradient, const int32_t* count,
-                   StepState* state);
+                   double* squared_norm);
 void clip_gradient(Context& context, StepState* state);
 template <class T>
 void adam(Context& context, const StepState* state, VectorView<const T> gradient, VectorView<T> w,
