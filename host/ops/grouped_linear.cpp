@@ -49,7 +49,8 @@ void grouped_linear_backward(Context& context, std::span<const LinearLayer<T>> l
     CFAA_ASSERT(gradient.weight.shape == layer.weight.shape && rows_are_dense(gradient.weight));
     CFAA_ASSERT(gradient.bias.shape == layer.bias.shape && gradient.bias.contiguous());
     if (gradient.x.data == nullptr) continue;
-    CFAA_ASSERT(gradient.x.shape == layer.x.shape && rows_are_dense(gradient.x));
+    CFAA_ASSERT(gradient.x.rows() == layer.x.rows() && rows_are_dense(gradient.x));
+    CFAA_ASSERT(gradient.x.cols() >= 1 && gradient.x.cols() <= layer.x.cols());
   }
 
   const Arena::Scope scope(context.scratch());
