@@ -1,0 +1,48 @@
+#pragma once
+
+// G_C, shared by both domains: the score (a logit) of a pair of embeddings. An MLP on (u, v), their
+// product, or the sum of both (`model.scorer`).
+
+#include <vector>
+
+#include "host/core/context.h"
+#include "host/core/math_mode.h"
+#include "host/model/batch.h"
+#include "host/model/model_options.h"
+#include "host/model/parameters.h"
+
+namespace cfaa {
+
+template <class T>
+class PairScorer {
+ public:
+  PairScorer(const ModelOptions& options, Parameters<T>& parameters);
+
+  // z (R, 2 D): user and item side by side, contiguous. Writes score (R); returns the hidden
+  // layers, which the backward wants, in the arena.
+  std::vector<MatrixView<T>> forward(Context& context, MatrixView<T> z, VectorView<T> score,
+                                     MathMode math) const;
+
+  // Writes dz (R, 2 D) and adds to the layers' gradients.
+  void backward(Context& context, MatrixView<T> z, const std::vector<MatrixView<T>>& hidden,
+                VectorView<T> score, VectorView<T> dscore, MatrixView<T> dz, MathMode math) const;
+
+  // Scores of users (R) with items (C), all with all, for rankings. The first layer's part of each
+  // (`first_layer`) is computed once; see host/ops/pair_scores.h. users, items (n, D).
+  int64_t first_width() const;  // 0 without an MLP
+  void first_layer(Context& context, std::size_t side, MatrixView<const T> z,
+                   MatrixView<T> out) const;
+  void block(Context& context, MatrixView<const T> users, MatrixView<const T> items,
+             MatrixView<const T> user_part, MatrixView<const T> item_part,
+             MatrixView<T> scores) const;
+
+  const std::vector<int>& weights() const { return weight_; }
+  const std::vector<int>& biases() const { return bias_; }
+
+ private:
+  const ModelOptions& options_;
+  Parameters<T>& parameters_;
+  std::vector<int> weight_, bias_;  // layers of the MLP; none for `dot`
+};
+
+}  // namespace cfaa
