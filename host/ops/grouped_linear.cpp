@@ -1,16 +1,11 @@
 #include "host/ops/grouped_linear.h"
 
 #include "host/core/error.h"
+#include "host/ops/dense_rows.h"
 #include "host/ops/dispatch.h"
 
 namespace cfaa {
 namespace {
-
-template <class T>
-bool rows_are_dense(const MatrixView<T>& matrix) {
-  return (matrix.stride[1] == 1 || matrix.cols() == 1) &&
-         (matrix.stride[0] >= matrix.cols() || matrix.rows() == 1);
-}
 
 template <class T>
 void check_layers(std::span<const LinearLayer<T>> layers) {

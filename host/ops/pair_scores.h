@@ -4,12 +4,11 @@
 // users x items x hidden in memory. The first layer is split: its part of a user (bias included)
 // and of an item are computed once each by grouped_linear; the rest is done per pair:
 //
-//   x_1 = relu(user_r + item_c),   x_l+1 = relu(W_l x_l + b_l),   score_rc (+)= <w_out, x_L> +
-//   b_out
+//   x_1 = relu(user_r + item_c),   x_l+1 = relu(W_l x_l + b_l),   score_rc (+)= <w_out, x_L> + b
 //
 // The last layer has one output. With no further hidden layer the work is one fused pass; with
-// some, tiles of pairs go through GEMMs. Same bits for every split into blocks and any number of
-// threads.
+// some, tiles of pairs go through GEMMs. Scores of finite numbers; NaN gives NaN. Same bits for
+// every split into blocks and any number of threads.
 
 #include <span>
 

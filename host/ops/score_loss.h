@@ -3,12 +3,12 @@
 // score_loss: L_C of a batch of scores (logits) and its gradient, in one pass.
 //
 //   cross entropy   loss = sum_r w_r (log(1 + e^s_r) - y_r s_r),     ds_r = w_r (sigma(s_r) - y_r)
-//   pairwise        loss = sum_r sum_j w_rj log(1 + e^(s_rj - s_r)), r < N the batch, rj = N + r n
-//   + j
-//                   the j-th of its n negatives; ds_rj = w_rj sigma(s_rj - s_r), ds_r = -sum_j
-//                   ds_rj
+//   pairwise        loss = sum_r sum_j w_rj log(1 + e^(s_rj - s_r)), with rj =
+//                   N + r n + j the j-th of the n negatives of row r < N; ds_rj = w_rj
+//                   sigma(s_rj - s_r), ds_r = -sum_j ds_rj
 //
-// Stable for any finite score. Weights carry the mean over the batch and leave out rows (weight 0).
+// Stable for any finite score. Weights carry the mean over the batch and leave out rows: where one
+// is 0 the score is not looked at, and its gradient is 0.
 // Sums are in double in index order. Where the loss is not finite the Context's latch is set
 // (site score).
 
