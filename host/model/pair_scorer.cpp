@@ -2,13 +2,9 @@
 
 #include <fmt/format.h>
 
-#include <array>
-
 #include "host/core/error.h"
 #include "host/ops/grouped_linear.h"
-#include "host/ops/pair_scores.h"
 #include "host/ops/row_dot.h"
-#include "host/ops/top_k.h"
 
 namespace cfaa {
 namespace {
@@ -92,42 +88,6 @@ void PairScorer<T>::backward(Context& context, MatrixView<T> z,
   if (options_.dot()) {
     row_dot_backward<T>(context, half(z, kUser), half(z, kItem), 1, dscore, half(dz, kUser),
                         half(dz, kItem));
-  }
-}
-
-template <class T>
-int64_t PairScorer<T>::first_width() const {
-  return weight_.empty() ? 0 : options_.scorer_layers[0];
-}
-
-template <class T>
-void PairScorer<T>::first_layer(Context& context, std::size_t side, MatrixView<const T> z,
-                                MatrixView<T> out) const {
-  const Arena::Scope scope(context.scratch());
-  // The bias goes with the users' part; the items' part has none.
-  VectorView<T> bias = parameters_.bias(bias_[0]);
-  if (side == kItem) {
-    bias = context.scratch().template take<T, 1>(bias.shape);
-    context.runtime().fill_zero(bias.data, static_cast<std::size_t>(bias.size()) * sizeof(T));
-  }
-  const LinearLayer<T> layer{z, half(parameters_.weight(weight_[0]), side), bias, out};
-  grouped_linear<T>(context, std::span(&layer, 1), Activation::none);
-}
-
-template <class T>
-void PairScorer<T>::block(Context& context, MatrixView<const T> users, MatrixView<const T> items,
-                          MatrixView<const T> user_part, MatrixView<const T> item_part,
-                          MatrixView<T> scores) const {
-  if constexpr (std::is_same_v<T, float>) {
-    if (options_.dot()) dot_scores(context, users, items, scores);
-    if (!options_.mlp()) return;
-    std::vector<PairLayer<T>> layers;
-    for (std::size_t l = 1; l < weight_.size(); ++l) {
-      layers.push_back({parameters_.weight(weight_[l]), parameters_.bias(bias_[l])});
-    }
-    pair_scores<T>(context, user_part, item_part, layers, options_.dot(), scores);
-  } else {
-    CFAA_ASSERT(!"rankings are made in float");
   }
 }
 

@@ -27,15 +27,6 @@ class PairScorer {
   void backward(Context& context, MatrixView<T> z, const std::vector<MatrixView<T>>& hidden,
                 VectorView<T> score, VectorView<T> dscore, MatrixView<T> dz, MathMode math) const;
 
-  // Scores of users (R) with items (C), all with all, for rankings. The first layer's part of each
-  // (`first_layer`) is computed once; see host/ops/pair_scores.h. users, items (n, D).
-  int64_t first_width() const;  // 0 without an MLP
-  void first_layer(Context& context, std::size_t side, MatrixView<const T> z,
-                   MatrixView<T> out) const;
-  void block(Context& context, MatrixView<const T> users, MatrixView<const T> items,
-             MatrixView<const T> user_part, MatrixView<const T> item_part,
-             MatrixView<T> scores) const;
-
   const std::vector<int>& weights() const { return weight_; }
   const std::vector<int>& biases() const { return bias_; }
 

@@ -44,6 +44,9 @@ class BatchAssembler {
 
   const BatchShape& shape() const { return shape_; }
   int64_t steps_per_epoch() const { return steps_per_epoch_; }
+  int64_t count(std::size_t domain, std::size_t side) const {
+    return data_.neighbours[domain][side].count();
+  }
 
   // The batch of a step, in host memory. State: step, the lambdas, Adam's corrections.
   void assemble(int64_t step, const Batch<T>& batch);

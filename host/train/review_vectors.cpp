@@ -10,14 +10,22 @@ namespace cfaa {
 ReviewVectors::ReviewVectors(const Domain& domain, ReviewEmbeddings embeddings, ReviewScale scale)
     : embeddings_(std::move(embeddings)),
       scale_(scale),
-      dim_(embeddings_.dim()),
+      dim_(embeddings_.width),
+      counts_(embeddings_.counts.mapped<int32_t>()),
       user_(domain.train.user),
       item_(domain.train.item) {
+  CFAA_ASSERT(counts_ != nullptr);
   add_totals(domain);
   for (const std::size_t side : {kUser, kItem}) {
     for (const int64_t sentences : sentences_[side]) absent_[side] += sentences == 0;
     if (scale_ == ReviewScale::standardize) find_moments(side);
   }
+}
+
+void ReviewVectors::read_sum(int64_t row, float* out) const {
+  const DType dtype = embeddings_.sums.dtype();
+  const std::size_t first = static_cast<std::size_t>(row * dim_) * size_of(dtype);
+  convert<float>(dtype, embeddings_.sums.bytes().data() + first, 1, dim_, out);
 }
 
 void ReviewVectors::add_totals(const Domain& domain) {
@@ -29,12 +37,12 @@ void ReviewVectors::add_totals(const Domain& domain) {
   std::vector<float> sum(static_cast<std::size_t>(dim_));
   for (int64_t row = 0; row < domain.train.size(); ++row) {
     const auto r = static_cast<std::size_t>(row);
-    embeddings_.sum(row, sum.data());
+    read_sum(row, sum.data());
     for (const std::size_t side : {kUser, kItem}) {
       const auto entity = static_cast<std::size_t>(side == kUser ? user_[r] : item_[r]);
       float* total = total_[side].data() + entity * sum.size();
       for (std::size_t c = 0; c < sum.size(); ++c) total[c] += sum[c];
-      sentences_[side][entity] += embeddings_.sentences(row);
+      sentences_[side][entity] += sentences(row);
     }
   }
 }
@@ -72,7 +80,7 @@ void ReviewVectors::write(std::size_t side, int64_t entity, int64_t excluded, fl
   const auto width = static_cast<std::size_t>(dim_);
   const auto e = static_cast<std::size_t>(entity);
   int64_t left = sentences_[side][e];
-  if (excluded >= 0) left -= embeddings_.sentences(excluded);
+  if (excluded >= 0) left -= sentences(excluded);
   if (left <= 0) {
     std::fill_n(out, width, 0.0f);
     out[width] = 1;
@@ -81,7 +89,7 @@ void ReviewVectors::write(std::size_t side, int64_t entity, int64_t excluded, fl
   const float* total = total_[side].data() + e * width;
   const float scale = 1.0f / static_cast<float>(left);
   if (excluded >= 0) {
-    embeddings_.sum(excluded, out);
+    read_sum(excluded, out);
     for (std::size_t c = 0; c < width; ++c) out[c] = (total[c] - out[c]) * scale;
   } else {
     for (std::size_t c = 0; c < width; ++c) out[c] = total[c] * scale;

@@ -28,12 +28,15 @@ class ReviewVectors {
   int64_t absent(std::size_t side) const { return absent_[side]; }
 
  private:
+  int32_t sentences(int64_t row) const { return counts_[row]; }
+  void read_sum(int64_t row, float* out) const;
   void add_totals(const Domain& domain);
   void find_moments(std::size_t side);
 
   ReviewEmbeddings embeddings_;
   ReviewScale scale_;
   int64_t dim_;
+  const int32_t* counts_;                      // (training interactions)
   std::vector<int32_t> user_, item_;           // of each training interaction
   PerSide<std::vector<float>> total_;          // (entities, dim)
   PerSide<std::vector<int64_t>> sentences_;    // (entities)
