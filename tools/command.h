@@ -23,6 +23,7 @@ void add_sentences(CLI::App& app);
 void add_stats(CLI::App& app);
 void add_synthesize(CLI::App& app);
 void add_tokenize(CLI::App& app);
+void add_train(CLI::App& app);
 
 // --device and --threads, for every command that computes.
 struct DeviceFlags {
@@ -30,7 +31,7 @@ struct DeviceFlags {
   int threads = 0;
 
   void add_to(CLI::App& command);
-  std::unique_ptr<Context> make_context() const;
+  std::unique_ptr<Context> make_context(uint64_t seed = 0) const;
 };
 
 // Adds one flag per key of a configuration section: `sinkhorn_iterations` is --sinkhorn-iterations.

@@ -60,6 +60,7 @@ int run(int argc, char** argv) {
   cfaa::tools::add_stats(app);
   cfaa::tools::add_tokenize(app);
   cfaa::tools::add_sentences(app);
+  cfaa::tools::add_train(app);
   cfaa::tools::add_evaluate(app);
   cfaa::tools::add_discrepancy(app);
   cfaa::tools::add_bench(app);
