@@ -16,9 +16,12 @@
 namespace cfaa::tools {
 
 void add_bench(CLI::App& app);
+void add_config(CLI::App& app);
 void add_discrepancy(CLI::App& app);
 void add_evaluate(CLI::App& app);
+void add_export(CLI::App& app);
 void add_prepare(CLI::App& app);
+void add_recommend(CLI::App& app);
 void add_sentences(CLI::App& app);
 void add_stats(CLI::App& app);
 void add_synthesize(CLI::App& app);
