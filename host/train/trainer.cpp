@@ -191,8 +191,8 @@ class Trainer {
       state_.finished = true;
     }
     json fields = {{"step", state_.step}, {"epoch", epoch}};
-    for (const auto& [key, number] : metric_fields(valid.all).items())
-      fields["valid/" + key] = number;
+    const json metrics = metric_fields(valid.all);
+    for (const auto& [key, number] : metrics.items()) fields["valid/" + key] = number;
     log_->add(fields);
     progress.note(fmt::format("epoch {}, {} {:.4f} (best {:.4f})", epoch, config_.train.metric,
                               value, state_.best));
