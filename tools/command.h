@@ -18,6 +18,7 @@ namespace cfaa::tools {
 void add_bench(CLI::App& app);
 void add_config(CLI::App& app);
 void add_discrepancy(CLI::App& app);
+void add_embed(CLI::App& app);
 void add_evaluate(CLI::App& app);
 void add_export(CLI::App& app);
 void add_prepare(CLI::App& app);

@@ -58,6 +58,7 @@ int run(int argc, char** argv) {
   cfaa::tools::add_prepare(app);
   cfaa::tools::add_synthesize(app);
   cfaa::tools::add_stats(app);
+  cfaa::tools::add_embed(app);
   cfaa::tools::add_tokenize(app);
   cfaa::tools::add_sentences(app);
   cfaa::tools::add_train(app);

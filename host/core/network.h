@@ -35,13 +35,14 @@ struct NetworkOptions {
   std::string content_hash;     // of weights and configuration: names the engine in the cache
 };
 
-// An array of the model's file, mapped: it must outlive the builder (an engine keeps what it
-// needs).
+// An array of the model's file, mapped.
 struct Weights {
   std::string name;  // as in the file, for messages
   DType dtype = DType::f32;
   std::vector<int64_t> shape;
   std::span<const std::byte> bytes;
+  std::shared_ptr<const void> owner;  // keeps `bytes` mapped: builders and engines that read them
+                                      // later hold a copy
 };
 
 enum class Activation { gelu, gelu_tanh, relu };

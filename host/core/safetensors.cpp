@@ -206,9 +206,14 @@ std::vector<T> SafetensorsFile::read(const std::string& name) const {
 template <class T>
 void SafetensorsWriter::add(const std::string& name, const std::vector<int64_t>& shape,
                             const T* data) {
-  std::size_t bytes = sizeof(T);
+  add(name, dtype_of<T>(), shape, data);
+}
+
+void SafetensorsWriter::add(const std::string& name, DType type, const std::vector<int64_t>& shape,
+                            const void* data) {
+  std::size_t bytes = size_of(type);
   for (int64_t extent : shape) bytes *= static_cast<std::size_t>(extent);
-  items_.push_back({name, dtype_of<T>(), shape, data, bytes});
+  items_.push_back({name, type, shape, data, bytes});
 }
 
 void SafetensorsWriter::write(const std::string& path) const {

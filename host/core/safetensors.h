@@ -62,6 +62,9 @@ class SafetensorsWriter {
  public:
   template <class T>
   void add(const std::string& name, const std::vector<int64_t>& shape, const T* data);
+  // Elements of any type, as they are stored.
+  void add(const std::string& name, DType type, const std::vector<int64_t>& shape,
+           const void* data);
   void add_metadata(const std::string& key, const std::string& value) { metadata_[key] = value; }
   void write(const std::string& path) const;
 

@@ -2,8 +2,8 @@
 
 // A file's bytes in order, decompressed on the way: plain, gzip (ISA-L; several members, zero
 // padding after the last) or zstd (several frames), told apart by the first bytes and not by the
-// name. Pipes and FIFOs work: nothing is read twice. Every failure is an Error that names the file
-// and, in a damaged or truncated one, the byte.
+// name. Pipes, FIFOs and standard input ("-") work: nothing is read twice. Every failure is an
+// Error that names the file and, in a damaged or truncated one, the byte.
 
 #include <cstddef>
 #include <cstdint>
@@ -24,7 +24,8 @@ struct FileIdentity {
 
 class InputStream {
  public:
-  explicit InputStream(const std::string& path);
+  // An empty file is refused unless it may be one.
+  explicit InputStream(const std::string& path, bool may_be_empty = false);
   ~InputStream();
   InputStream(InputStream&&) noexcept;
 
@@ -32,6 +33,7 @@ class InputStream {
   std::size_t read(char* out, std::size_t capacity);
 
   Compression compression() const;
+  uint64_t consumed() const;  // bytes of the file, as they are on disk
   // Complete once read() has come to the end.
   FileIdentity identity() const;
 

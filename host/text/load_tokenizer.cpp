@@ -2,12 +2,12 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
 #include "host/core/error.h"
 #include "host/text/byte_bpe.h"
+#include "host/text/json_file.h"
 #include "host/text/tokenizer.h"
 #include "host/text/utf8.h"
 #include "host/text/wordpiece.h"
@@ -17,34 +17,6 @@ namespace {
 
 using nlohmann::json;
 namespace fs = std::filesystem;
-
-std::string read_file(const fs::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file) throw Error("cannot read " + path.string());
-  std::ostringstream text;
-  text << file.rdbuf();
-  return std::move(text).str();
-}
-
-json read_json(const fs::path& path) {
-  try {
-    return json::parse(read_file(path));
-  } catch (const json::exception& e) {
-    throw Error(path.string() + " is not valid JSON: " + e.what());
-  }
-}
-
-// A field of any type but null, or the fallback; a wrong type names the file and the field.
-template <class T>
-T field(const json& object, const char* name, const T& fallback, const fs::path& path) {
-  const auto found = object.find(name);
-  if (found == object.end() || found->is_null()) return fallback;
-  try {
-    return found->get<T>();
-  } catch (const json::exception&) {
-    throw Error(path.string() + ": the field '" + name + "' has the wrong type: " + found->dump());
-  }
-}
 
 // Special tokens are written as a string, or as an object with its text in "content".
 std::string token_field(const json& config, const char* name, const std::string& fallback,

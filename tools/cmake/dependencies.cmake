@@ -19,3 +19,14 @@ find_library(LAPACKE_LIBRARY lapacke REQUIRED)
 set(CFAA_HOST_LIBRARIES Threads::Threads fmt::fmt spdlog::spdlog nlohmann_json::nlohmann_json
                         PkgConfig::HWY PkgConfig::OPENBLAS ${LAPACKE_LIBRARY}
                         PkgConfig::SIMDJSON PkgConfig::ISAL PkgConfig::ZSTD PkgConfig::XXHASH)
+
+# OpenVINO runs encoders on the CPU. Its PyPI wheel carries headers, libraries and these CMake files;
+# tools/setup unpacks it. Only host/cpu/openvino_network.cpp sees its headers.
+find_package(OpenVINO QUIET COMPONENTS Runtime
+             HINTS ${CMAKE_SOURCE_DIR}/build/deps/openvino/openvino/cmake)
+if(OpenVINO_FOUND)
+  message(STATUS "OpenVINO ${OpenVINO_VERSION}: ${OpenVINO_DIR}")
+else()
+  message(STATUS "OpenVINO was not found: `cfaa_gpu embed` will not run on the CPU (tools/setup, or "
+                 "-DOpenVINO_DIR=...)")
+endif()
