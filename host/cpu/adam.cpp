@@ -87,7 +87,7 @@ double sum_of_squares(const T* x, int64_t n) {
   const hn::ScalableTag<double> d;
   const hn::Rebind<T, decltype(d)> from;
   const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
-  const auto load = [&](int64_t i) {
+  const auto load = [&](int64_t i) HWY_ATTR {
     if constexpr (sizeof(T) == 4) {
       return hn::PromoteTo(d, hn::LoadU(from, x + i));
     } else {

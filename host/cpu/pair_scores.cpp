@@ -77,7 +77,7 @@ template <bool kPositive, class D, class T, class V>
 HWY_INLINE void add_units(D d, const T* HWY_RESTRICT a, const T* HWY_RESTRICT b, int64_t units,
                           int64_t width, V& s00, V& s01, V& s10, V& s11, V& s20, V& s21, V& s30,
                           V& s31) {
-  const auto limit = [](V x, V y) { return kPositive ? hn::Max(x, y) : hn::Min(x, y); };
+  const auto limit = [](V x, V y) HWY_ATTR { return kPositive ? hn::Max(x, y) : hn::Min(x, y); };
   const int64_t lanes = width / 2;
   for (int64_t h = 0; h < units; ++h, a += kUsersAtOnce, b += width) {
     const V b0 = hn::LoadU(d, b), b1 = hn::LoadU(d, b + lanes);

@@ -235,7 +235,12 @@ TEST_P(Adam, ClipShortensGradientsThatAreTooLong) {
   EXPECT_EQ(clip_of(100, 0), 1);
   EXPECT_NO_THROW(context().check_faults());
   clip_of(std::numeric_limits<double>::quiet_NaN(), 0);
-  EXPECT_THROW(context().check_faults(), Error);
+  try {
+    context().check_faults();
+    FAIL() << "no fault";
+  } catch (const Error& error) {
+    EXPECT_NE(std::string(error.what()).find("the gradient's norm"), std::string::npos);
+  }
 }
 
 }  // namespace
