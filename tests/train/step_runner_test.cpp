@@ -42,10 +42,12 @@ class Steps : public OnDevice {};
 CFAA_TEST_ON_DEVICES(Steps);
 
 TEST_P(Steps, AgreeWithTheCpuAndAreReplayed) {
-  const auto cpu = make_context("cpu", {.threads = 2});
+  // Dropout draws from the context's seed.
+  const auto cpu = make_context("cpu", {.threads = 2, .seed = 5});
+  const auto device = make_context(GetParam(), {.threads = 2, .seed = 5});
   const Trained expected = train_steps(*cpu, 12, small_model());
 
-  const Trained found = train_steps(context(), 12, small_model());
+  const Trained found = train_steps(*device, 12, small_model());
 
   EXPECT_TRUE(close(expected.parameters, found.parameters, 2e-3));
   EXPECT_TRUE(close(expected.target.z[kUser], found.target.z[kUser], 2e-3));
