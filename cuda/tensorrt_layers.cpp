@@ -232,11 +232,11 @@ TensorRTLayers::Tensor& TensorRTLayers::linear(Tensor& x, const Weights& weight,
   return elementwise(product, b, Operation::kSUM);
 }
 
-TensorRTLayers::Tensor& TensorRTLayers::activate(Tensor& x, Activation kind) {
+TensorRTLayers::Tensor& TensorRTLayers::activate(Tensor& x, Nonlinearity kind) {
   using nvinfer1::ActivationType;
-  const ActivationType type = kind == Activation::gelu        ? ActivationType::kGELU_ERF
-                              : kind == Activation::gelu_tanh ? ActivationType::kGELU_TANH
-                                                              : ActivationType::kRELU;
+  const ActivationType type = kind == Nonlinearity::gelu        ? ActivationType::kGELU_ERF
+                              : kind == Nonlinearity::gelu_tanh ? ActivationType::kGELU_TANH
+                                                                : ActivationType::kRELU;
   return *required(network_.addActivation(cast(x, compute_), type), log_, "add an activation")
               .getOutput(0);
 }

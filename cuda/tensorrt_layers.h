@@ -47,7 +47,7 @@ class TensorRTLayers {
   Tensor& add(Tensor& a, Tensor& b);
   Tensor& layer_norm(Tensor& x, const Weights& gamma, const Weights& beta, double epsilon);
   Tensor& linear(Tensor& x, const Weights& weight, const Weights& bias);
-  Tensor& activate(Tensor& x, Activation kind);
+  Tensor& activate(Tensor& x, Nonlinearity kind);
   Tensor& attention(Tensor& q, Tensor& k, Tensor& v, int64_t heads);
   Tensor& pool(Tensor& x, Pooling kind);
   Tensor& unit_length(Tensor& x);

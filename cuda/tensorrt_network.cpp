@@ -106,7 +106,7 @@ class TensorRTBuilder final : public NetworkBuilder {
                   });
   }
 
-  Node activate(Node x, Activation kind) override {
+  Node activate(Node x, Nonlinearity kind) override {
     return record(fmt::format("activate {} {}", x.index, static_cast<int>(kind)), known(x).rank,
                   known(x).width, [=](Values& values, TensorRTLayers& layers) -> Tensor& {
                     return layers.activate(*values[at(x)], kind);
