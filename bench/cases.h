@@ -30,6 +30,11 @@ std::vector<Case> alignment_cases(Context& context, const Sizes& sizes);
 template <class T>
 std::vector<Case> block_cases(Context& context, const Sizes& sizes);
 
+// The ops of a training step around the towers: histories of 5 n rows (a batch and its negatives)
+// over 195 n items, their gradient, Adam on the rows touched; and the MLP scorer of evaluation.
+template <class T>
+std::vector<Case> training_cases(Context& context, const Sizes& sizes);
+
 // Ranking users for evaluation, 16 n of them over 195 n items (4,096 x 49,920 by default), and the
 // bare GEMM of the same products beside it. In float.
 std::vector<Case> ranking_cases(Context& context, const Sizes& sizes);

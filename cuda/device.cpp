@@ -50,6 +50,9 @@ Device::Device() {
 
 Device::~Device() {
   CFAA_CUDA_WARN(cudaStreamSynchronize(stream_));
+  for (const cudaEvent_t event : events_) {
+    if (event != nullptr) CFAA_CUDA_WARN(cudaEventDestroy(event));
+  }
   if (solver_ != nullptr) CFAA_CUDA_WARN(cusolverDnDestroy(solver_));
   if (blas_ != nullptr) CFAA_CUDA_WARN(cublasDestroy(blas_));
   if (blas_workspace_ != nullptr) CFAA_CUDA_WARN(cudaFree(blas_workspace_));
@@ -99,6 +102,29 @@ void Device::fill_zero(void* device, std::size_t bytes) {
 
 void Device::synchronize() {
   CFAA_CUDA_CHECK(cudaStreamSynchronize(stream_));
+}
+
+void* Device::allocate_host(std::size_t bytes) {
+  void* memory = nullptr;
+  CFAA_CUDA_CHECK(cudaMallocHost(&memory, bytes == 0 ? 1 : bytes));
+  return memory;
+}
+
+void Device::release_host(void* memory) noexcept {
+  CFAA_CUDA_WARN(cudaFreeHost(memory));
+}
+
+std::uint64_t Device::mark() {
+  cudaEvent_t& event = events_[marks_ % kMarks];
+  if (event == nullptr) {
+    CFAA_CUDA_CHECK(cudaEventCreateWithFlags(&event, cudaEventDisableTiming));
+  }
+  CFAA_CUDA_CHECK(cudaEventRecord(event, stream_));
+  return marks_++;
+}
+
+void Device::wait_for(std::uint64_t mark) {
+  CFAA_CUDA_CHECK(cudaEventSynchronize(events_[mark % kMarks]));
 }
 
 #ifdef CFAA_EMULATED

@@ -49,6 +49,10 @@ class Device final : public DeviceRuntime {
   void copy(void* to, const void* from, std::size_t bytes) override;
   void fill_zero(void* device, std::size_t bytes) override;
   void synchronize() override;
+  void* allocate_host(std::size_t bytes) override;
+  void release_host(void* memory) noexcept override;
+  std::uint64_t mark() override;
+  void wait_for(std::uint64_t mark) override;
 #ifdef CFAA_EMULATED
   bool watches_memory() const override {
     return true;
@@ -96,6 +100,8 @@ class Device final : public DeviceRuntime {
   cusolverDnHandle_t solver_ = nullptr;
   std::map<Eigenproblem, WorkspaceBytes> workspaces_;
   Graph* recorder_ = nullptr;
+  std::array<cudaEvent_t, kMarks> events_{};  // mark i is event i % kMarks
+  std::uint64_t marks_ = 0;
 };
 
 inline Device& device_of(Context& context) {

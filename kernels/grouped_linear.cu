@@ -128,7 +128,7 @@ void grouped_linear_backward(Context& context, std::span<const LinearLayer<T>> l
     const int64_t m = layer.x.rows(), n = layer.weight.rows(), k = layer.x.cols();
     if (gradient.x.data != nullptr) {
       x_problems[wanted++] = {.m = m,
-                              .n = k,
+                              .n = gradient.x.cols(),
                               .k = n,
                               .a = masked[g].data,
                               .lda = masked[g].stride[0],

@@ -9,11 +9,11 @@
 #include "cuda/launch.h"
 #include "host/core/error.h"
 #include "host/ops/embedding_pair.h"
+#include "kernels/elementwise.cuh"
 
 namespace cfaa::cuda {
 
 inline constexpr int kMaxSets = 2 * kMaxPairs;
-inline constexpr int kElementThreads = 256;
 // Rows widened at a time: bounds the scratch whatever N is.
 inline constexpr int64_t kChunkRows = 1024;
 

@@ -53,6 +53,9 @@ std::vector<bench::Case> all_cases(Context& context, const bench::Sizes& sizes) 
   for (bench::Case& block : bench::block_cases<T>(context, sizes)) {
     cases.push_back(std::move(block));
   }
+  for (bench::Case& training : bench::training_cases<T>(context, sizes)) {
+    cases.push_back(std::move(training));
+  }
   if constexpr (std::is_same_v<T, float>) {
     for (bench::Case& ranking : bench::ranking_cases(context, sizes)) {
       cases.push_back(std::move(ranking));

@@ -22,8 +22,8 @@ void DeviceFlags::add_to(CLI::App& command) {
       ->check(CLI::Range(0, 1024));
 }
 
-std::unique_ptr<Context> DeviceFlags::make_context() const {
-  return cfaa::make_context(device, {.threads = threads});
+std::unique_ptr<Context> DeviceFlags::make_context(uint64_t seed) const {
+  return cfaa::make_context(device, {.threads = threads, .seed = seed});
 }
 
 std::function<void()> add_option_flags(CLI::App& command, const OptionSet& set,

@@ -16,13 +16,18 @@
 namespace cfaa::tools {
 
 void add_bench(CLI::App& app);
+void add_config(CLI::App& app);
 void add_discrepancy(CLI::App& app);
+void add_embed(CLI::App& app);
 void add_evaluate(CLI::App& app);
+void add_export(CLI::App& app);
 void add_prepare(CLI::App& app);
+void add_recommend(CLI::App& app);
 void add_sentences(CLI::App& app);
 void add_stats(CLI::App& app);
 void add_synthesize(CLI::App& app);
 void add_tokenize(CLI::App& app);
+void add_train(CLI::App& app);
 
 // --device and --threads, for every command that computes.
 struct DeviceFlags {
@@ -30,7 +35,7 @@ struct DeviceFlags {
   int threads = 0;
 
   void add_to(CLI::App& command);
-  std::unique_ptr<Context> make_context() const;
+  std::unique_ptr<Context> make_context(uint64_t seed = 0) const;
 };
 
 // Adds one flag per key of a configuration section: `sinkhorn_iterations` is --sinkhorn-iterations.

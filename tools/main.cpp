@@ -58,9 +58,14 @@ int run(int argc, char** argv) {
   cfaa::tools::add_prepare(app);
   cfaa::tools::add_synthesize(app);
   cfaa::tools::add_stats(app);
+  cfaa::tools::add_embed(app);
   cfaa::tools::add_tokenize(app);
   cfaa::tools::add_sentences(app);
+  cfaa::tools::add_train(app);
   cfaa::tools::add_evaluate(app);
+  cfaa::tools::add_recommend(app);
+  cfaa::tools::add_export(app);
+  cfaa::tools::add_config(app);
   cfaa::tools::add_discrepancy(app);
   cfaa::tools::add_bench(app);
 

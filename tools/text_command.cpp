@@ -26,7 +26,7 @@ TextLines TextInputFlags::open() const {
   const LineFormat lines = format == "json"    ? LineFormat::kJson
                            : format == "plain" ? LineFormat::kPlain
                                                : LineFormat::kDetect;
-  return TextLines(path, lines, field);
+  return TextLines(path, {.format = lines, .field = field});
 }
 
 TextOutput::~TextOutput() {

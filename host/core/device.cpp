@@ -40,6 +40,11 @@ class CpuRuntime final : public DeviceRuntime {
   }
 
   void synchronize() override {}
+
+  void* allocate_host(std::size_t bytes) override { return allocate(bytes); }
+  void release_host(void* memory) noexcept override { release(memory); }
+  std::uint64_t mark() override { return 0; }
+  void wait_for(std::uint64_t) override {}
 };
 
 }  // namespace

@@ -5,6 +5,7 @@
 // library handles.
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <string>
 
@@ -32,6 +33,16 @@ class DeviceRuntime {
   virtual void fill_zero(void* device, std::size_t bytes) = 0;
 
   virtual void synchronize() = 0;
+
+  // Host memory that is copied from while the device computes (pinned, on a GPU).
+  virtual void* allocate_host(std::size_t bytes) = 0;
+  virtual void release_host(void* memory) noexcept = 0;
+
+  // A place in the stream, and waiting until the device has come that far. At most kMarks of them
+  // are waited for at a time.
+  static constexpr std::uint64_t kMarks = 8;
+  virtual std::uint64_t mark() = 0;
+  virtual void wait_for(std::uint64_t mark) = 0;
 
   // True where memory is watched, as on the emulated device: the arena then gives every piece a
   // buffer of its own and spoils it, so that overruns and uninitialised reads of scratch show too.

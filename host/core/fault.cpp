@@ -17,8 +17,28 @@ std::string site_name(int32_t site) {
       return "the attribution graph's Laplacian";
     case FaultSite::wasserstein:
       return "the Gaussian Wasserstein distance";
+    case FaultSite::score:
+      return "the score loss L_C";
+    case FaultSite::gradient:
+      return "the gradient";
   }
   return "an op";
+}
+
+// What is not finite, and what to do about it.
+std::string not_finite(const Fault& fault) {
+  const std::string detail = std::to_string(fault.detail);
+  switch (static_cast<FaultSite>(fault.site)) {
+    case FaultSite::score:
+      return "the score loss L_C became NaN or infinite" +
+             (fault.detail < 0 ? "" : ", first at row " + detail + " of the batch") +
+             "; lower the learning rate";
+    case FaultSite::gradient:
+      return "the gradient's norm became NaN or infinite; lower the learning rate";
+    default:
+      return site_name(fault.site) + ", problem " + std::to_string(fault.problem) + ": attribute " +
+             detail + " became NaN or infinite; rescale the embeddings or lower the learning rate";
+  }
 }
 
 }  // namespace
@@ -34,8 +54,7 @@ std::string explain(const Fault& fault) {
       return where + ": the eigensolver left " + detail +
              " off-diagonal elements unconverged; raise delta or rescale the embeddings";
     case FaultCode::not_finite:
-      return where + ": attribute " + detail +
-             " became NaN or infinite; rescale the embeddings or lower the learning rate";
+      return not_finite(fault);
     case FaultCode::none:
       break;
   }

@@ -14,7 +14,7 @@ enum class FaultCode : int32_t {
   none = 0,
   not_positive_definite,  // detail: the leading minor that is not positive
   eigensolver_failed,     // detail: off-diagonal elements that did not converge
-  not_finite,             // detail: the attribute, or -1
+  not_finite,             // detail: the attribute, the row of the batch (site score), or -1
 };
 
 // Where in the method it happened, in the paper's words.
@@ -24,7 +24,9 @@ enum class FaultSite : int32_t {
   slim,
   slim_penalty,
   graph,
-  wasserstein
+  wasserstein,
+  score,     // L_C and the scores it is made of
+  gradient,  // its norm over all parameters
 };
 
 struct Fault {

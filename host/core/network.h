@@ -45,7 +45,7 @@ struct Weights {
                                       // later hold a copy
 };
 
-enum class Activation { gelu, gelu_tanh, relu };
+enum class Nonlinearity { gelu, gelu_tanh, relu };
 enum class Pooling { mean, cls, max };
 
 // A value of the graph; belongs to the builder that returned it.
@@ -101,7 +101,7 @@ class NetworkBuilder {
   virtual Node layer_norm(Node x, const Weights& gamma, const Weights& beta, double epsilon) = 0;
   // x W' + b: weight (out, in) as PyTorch stores it, bias (out).
   virtual Node linear(Node x, const Weights& weight, const Weights& bias) = 0;
-  virtual Node activate(Node x, Activation kind) = 0;
+  virtual Node activate(Node x, Nonlinearity kind) = 0;
   // softmax(Q K' / sqrt(H / heads)) V for each head over the real tokens. (B, S, H) each.
   virtual Node attention(Node q, Node k, Node v, int64_t heads) = 0;
 

@@ -5,6 +5,7 @@
 // order.
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -41,6 +42,9 @@ class NpyFile {
   // The mapped elements themselves: nullptr unless the type is T, the order C and the data aligned.
   template <class T>
   const T* mapped() const;
+
+  // The elements' bytes as they are in the file, of dtype() and in its order.
+  std::span<const std::byte> bytes() const { return file_.bytes().subspan(header_.data_offset); }
 
  private:
   MappedFile file_;

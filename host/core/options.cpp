@@ -108,6 +108,46 @@ void OptionSet::add(const std::string& key, std::string& value, const std::strin
                       [&value] { return json(value); }});
 }
 
+void OptionSet::add(const std::string& key, std::vector<int64_t>& value, const std::string& help,
+                    Range range) {
+  const std::string allowed = describe(range, "a list of whole numbers, each");
+  options_.push_back({key, help, allowed, false,
+                      [&value, range, allowed](const json& given) {
+                        if (!given.is_array()) throw std::string(allowed);
+                        std::vector<int64_t> list;
+                        for (const json& element : given) {
+                          if (!element.is_number_integer() ||
+                              !inside(range, element.get<double>())) {
+                            throw std::string(allowed);
+                          }
+                          list.push_back(element.get<int64_t>());
+                        }
+                        value = list;
+                      },
+                      [&value] { return json(value); }});
+}
+
+void OptionSet::add(const std::string& key, std::vector<std::string>& value,
+                    const std::string& help, const std::vector<std::string>& choices) {
+  const std::string allowed = "a list of " + join(choices, ", ") + ", none twice";
+  options_.push_back({key, help, allowed, false,
+                      [&value, choices, allowed](const json& given) {
+                        if (!given.is_array()) throw std::string(allowed);
+                        std::vector<std::string> list;
+                        for (const json& element : given) {
+                          if (!element.is_string()) throw std::string(allowed);
+                          const std::string word = element.get<std::string>();
+                          if (std::find(choices.begin(), choices.end(), word) == choices.end() ||
+                              std::find(list.begin(), list.end(), word) != list.end()) {
+                            throw std::string(allowed);
+                          }
+                          list.push_back(word);
+                        }
+                        value = list;
+                      },
+                      [&value] { return json(value); }});
+}
+
 void OptionSet::add_choice(const std::string& key, const std::string& help,
                            const std::vector<std::string>& choices,
                            std::function<void(std::size_t)> assign,
@@ -150,9 +190,22 @@ void OptionSet::read(const json& object, const std::string& origin,
   if (!object.is_object()) {
     throw Error(fmt::format("{}: '{}' must be an object of keys and values", origin, section_));
   }
-  for (const auto& [key, value] : object.items()) {
+  read_object(object, "", origin, ignored);
+}
+
+void OptionSet::read_object(const json& object, const std::string& prefix,
+                            const std::string& origin, const std::vector<std::string>& ignored) {
+  for (const auto& [name, value] : object.items()) {
+    const std::string key = prefix + name;
     if (std::find(ignored.begin(), ignored.end(), key) != ignored.end()) continue;
-    assign(find(key, origin), value, origin);
+    const bool group = std::any_of(options_.begin(), options_.end(), [&](const Option& option) {
+      return option.key.starts_with(key + ".");
+    });
+    if (group && value.is_object()) {
+      read_object(value, key + ".", origin, ignored);
+    } else {
+      assign(find(key, origin), value, origin);
+    }
   }
 }
 
@@ -166,7 +219,11 @@ void OptionSet::set(const std::string& key, const std::string& text, const std::
 
 json OptionSet::current() const {
   json object = json::object();
-  for (const Option& option : options_) object[option.key] = option.current();
+  for (const Option& option : options_) {
+    std::string pointer = "/" + option.key;
+    std::replace(pointer.begin(), pointer.end(), '.', '/');
+    object[json::json_pointer(pointer)] = option.current();
+  }
   return object;
 }
 

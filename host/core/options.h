@@ -8,6 +8,8 @@
 //   set.add("alpha", options.alpha, "bandwidth of the soft assignment", positive());
 //   set.read(json, "config.json");          // unknown key, wrong type, out of range -> Error
 //   set.set("alpha", "0.2", "--alpha");     // from a flag
+//
+// A key with a dot, "history.max", is the key `max` of the object `history` in the file.
 
 #include <cstdint>
 #include <functional>
@@ -54,6 +56,11 @@ class OptionSet {
   void add(const std::string& key, int64_t& value, const std::string& help, Range range = {});
   void add(const std::string& key, bool& value, const std::string& help);
   void add(const std::string& key, std::string& value, const std::string& help);
+  // Lists: [300, 64]. Every element within the range, or one of `choices` and none twice.
+  void add(const std::string& key, std::vector<int64_t>& value, const std::string& help,
+           Range range);
+  void add(const std::string& key, std::vector<std::string>& value, const std::string& help,
+           const std::vector<std::string>& choices);
 
   template <class Enum>
   void add(const std::string& key, Enum& value, const std::string& help,
@@ -86,6 +93,8 @@ class OptionSet {
   void add_choice(const std::string& key, const std::string& help,
                   const std::vector<std::string>& choices, std::function<void(std::size_t)> assign,
                   std::function<std::size_t()> current);
+  void read_object(const nlohmann::json& object, const std::string& prefix,
+                   const std::string& origin, const std::vector<std::string>& ignored);
   const Option& find(const std::string& key, const std::string& origin) const;
   void assign(const Option& option, const nlohmann::json& value, const std::string& origin);
 

@@ -72,7 +72,7 @@ void grouped_linear_backward(Context& context, std::span<const LinearLayer<T>> l
   for_each_row_block(context, layers.size(), rows, [&](std::size_t g, int64_t first, int64_t last) {
     const LinearLayer<T>& layer = layers[g];
     const LinearGradient<T>& gradient = gradients[g];
-    const int64_t n = layer.weight.rows(), k = layer.x.cols();
+    const int64_t n = layer.weight.rows();
     if (activation == Activation::relu) {
       for (int64_t i = first; i < last; ++i) {
         const T* y = layer.y.data + i * layer.y.stride[0];
@@ -82,7 +82,7 @@ void grouped_linear_backward(Context& context, std::span<const LinearLayer<T>> l
       }
     }
     if (gradient.x.data == nullptr) return;
-    gemm(Transpose::no, Transpose::no, last - first, k, n, T(1),
+    gemm(Transpose::no, Transpose::no, last - first, gradient.x.cols(), n, T(1),
          masked[g].data + first * masked[g].stride[0], masked[g].stride[0], layer.weight.data,
          layer.weight.stride[0], T(0), gradient.x.data + first * gradient.x.stride[0],
          gradient.x.stride[0]);

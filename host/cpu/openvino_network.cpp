@@ -199,10 +199,10 @@ class OpenvinoBuilder : public NetworkBuilder {
     return node(std::make_shared<op::Add>(product, constant(bias)));
   }
 
-  Node activate(Node x, Activation kind) override {
-    if (kind == Activation::relu) return node(std::make_shared<op::Relu>(value(x)));
-    const auto form = kind == Activation::gelu ? ov::op::GeluApproximationMode::ERF
-                                               : ov::op::GeluApproximationMode::TANH;
+  Node activate(Node x, Nonlinearity kind) override {
+    if (kind == Nonlinearity::relu) return node(std::make_shared<op::Relu>(value(x)));
+    const auto form = kind == Nonlinearity::gelu ? ov::op::GeluApproximationMode::ERF
+                                                 : ov::op::GeluApproximationMode::TANH;
     return node(std::make_shared<op::Gelu>(value(x), form));
   }
 

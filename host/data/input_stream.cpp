@@ -192,22 +192,23 @@ struct InputStream::State {
   }
 };
 
-InputStream::InputStream(const std::string& path, std::size_t block_bytes)
+InputStream::InputStream(const std::string& path, bool may_be_empty, std::size_t block_bytes)
     : state_(std::make_unique<State>()) {
   CFAA_ASSERT(block_bytes >= kSniffed);
   State& s = *state_;
-  s.path = path;
+  s.path = path == "-" ? "standard input" : path;
   s.block_bytes = block_bytes;
   s.block = std::make_unique_for_overwrite<char[]>(block_bytes);
-  s.fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  s.fd = path == "-" ? ::fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 0)
+                     : ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (s.fd < 0) s.fail(fmt::format("cannot be opened: {}", std::strerror(errno)));
   struct stat info;
   if (::fstat(s.fd, &info) == 0 && S_ISDIR(info.st_mode)) {
-    s.fail("is a directory; name the review files in it");
+    s.fail("is a directory; name the files in it");
   }
   s.fill(kSniffed);
   const std::string_view head(s.block.get(), s.end);
-  if (head.empty()) s.fail("is empty");
+  if (head.empty() && !may_be_empty) s.fail("is empty");
   if (const char* what = foreign_format(head)) {
     s.fail(fmt::format("is {}; give plain text, gzip or zstd of UTF-8 text", what));
   }
@@ -245,6 +246,10 @@ std::size_t InputStream::read(char* out, std::size_t capacity) {
 
 Compression InputStream::compression() const {
   return state_->compression;
+}
+
+uint64_t InputStream::consumed() const {
+  return state_->consumed;
 }
 
 FileIdentity InputStream::identity() const {

@@ -2,8 +2,8 @@
 
 // A file's bytes in order, decompressed on the way: plain, gzip (ISA-L; several members, zero
 // padding after the last) or zstd (several frames), told apart by the first bytes and not by the
-// name. Pipes and FIFOs work: nothing is read twice. Every failure is an Error that names the file
-// and, in a damaged or truncated one, the byte.
+// name. Pipes, FIFOs and standard input ("-") work: nothing is read twice. Every failure is an
+// Error that names the file and, in a damaged or truncated one, the byte.
 
 #include <cstddef>
 #include <cstdint>
@@ -24,8 +24,10 @@ struct FileIdentity {
 
 class InputStream {
  public:
-  // `block_bytes`: how much of a compressed file is read at a time.
-  explicit InputStream(const std::string& path, std::size_t block_bytes = std::size_t{1} << 20);
+  // An empty file is refused unless it may be one. `block_bytes`: how much of a compressed file is
+  // read at a time.
+  explicit InputStream(const std::string& path, bool may_be_empty = false,
+                       std::size_t block_bytes = std::size_t{1} << 20);
   ~InputStream();
   InputStream(InputStream&&) noexcept;
 
@@ -33,6 +35,7 @@ class InputStream {
   std::size_t read(char* out, std::size_t capacity);
 
   Compression compression() const;
+  uint64_t consumed() const;  // bytes of the file, as they are on disk
   // Complete once read() has come to the end.
   FileIdentity identity() const;
 

@@ -1,16 +1,11 @@
 #include "host/ops/grouped_linear.h"
 
 #include "host/core/error.h"
+#include "host/ops/dense_rows.h"
 #include "host/ops/dispatch.h"
 
 namespace cfaa {
 namespace {
-
-template <class T>
-bool rows_are_dense(const MatrixView<T>& matrix) {
-  return (matrix.stride[1] == 1 || matrix.cols() == 1) &&
-         (matrix.stride[0] >= matrix.cols() || matrix.rows() == 1);
-}
 
 template <class T>
 void check_layers(std::span<const LinearLayer<T>> layers) {
@@ -49,7 +44,8 @@ void grouped_linear_backward(Context& context, std::span<const LinearLayer<T>> l
     CFAA_ASSERT(gradient.weight.shape == layer.weight.shape && rows_are_dense(gradient.weight));
     CFAA_ASSERT(gradient.bias.shape == layer.bias.shape && gradient.bias.contiguous());
     if (gradient.x.data == nullptr) continue;
-    CFAA_ASSERT(gradient.x.shape == layer.x.shape && rows_are_dense(gradient.x));
+    CFAA_ASSERT(gradient.x.rows() == layer.x.rows() && rows_are_dense(gradient.x));
+    CFAA_ASSERT(gradient.x.cols() >= 1 && gradient.x.cols() <= layer.x.cols());
   }
 
   const Arena::Scope scope(context.scratch());

@@ -33,7 +33,7 @@ struct LinearLayer {
 template <class T>
 struct LinearGradient {
   MatrixView<const T> y;  // (M, N)  what comes from above
-  MatrixView<T> x;        // (M, K)  written; data null where nobody wants it
+  MatrixView<T> x;        // (M, K') written: the first K' <= K columns; data null: nobody wants it
   MatrixView<T> weight;   // (N, K)  added to
   VectorView<T> bias;     // (N)     added to; contiguous
 };

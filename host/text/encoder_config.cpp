@@ -29,11 +29,11 @@ EncoderFamily family_of(const json& config, const fs::path& path) {
                   path.string(), type));
 }
 
-Activation activation_of(const json& config, const fs::path& path) {
+Nonlinearity activation_of(const json& config, const fs::path& path) {
   const auto name = field<std::string>(config, "hidden_act", "gelu", path);
-  if (name == "gelu") return Activation::gelu;
-  if (name == "gelu_new" || name == "gelu_pytorch_tanh") return Activation::gelu_tanh;
-  if (name == "relu") return Activation::relu;
+  if (name == "gelu") return Nonlinearity::gelu;
+  if (name == "gelu_new" || name == "gelu_pytorch_tanh") return Nonlinearity::gelu_tanh;
+  if (name == "relu") return Nonlinearity::relu;
   throw Error(
       fmt::format("{}: hidden_act '{}' is not supported; gelu, gelu_new, "
                   "gelu_pytorch_tanh and relu are",

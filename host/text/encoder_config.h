@@ -21,7 +21,7 @@ struct EncoderConfig {
   int64_t positions = 512;      // rows of the position table
   int64_t first_position = 0;   // of the first token: 0 for BERT, pad_token_id + 1 for RoBERTa
   int64_t token_types = 2;      // rows of the token-type table; 0: there is none
-  Activation activation = Activation::gelu;
+  Nonlinearity activation = Nonlinearity::gelu;
   double epsilon = 1e-12;  // of the layer norms
 
   // Tokens that have a position.

@@ -2,12 +2,12 @@
 
 #include <fmt/format.h>
 
-#include <cerrno>
-#include <cstring>
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "host/core/error.h"
 #include "host/core/utf8.h"
+#include "host/data/delimited.h"
 
 namespace cfaa {
 namespace {
@@ -16,24 +16,31 @@ using nlohmann::json;
 
 constexpr std::size_t kBlock = 1 << 20;
 
-// Takes one field of the outermost object and lets everything else pass, without building it.
+// Takes two fields of the outermost object and lets everything else pass, without building it.
 class FieldReader : public nlohmann::json_sax<json> {
  public:
-  FieldReader(const std::string& field, std::string& text) : field_(field), text_(text) {}
+  FieldReader(const TextLinesOptions& options, std::string& text, std::string& id)
+      : options_(options), text_(text), id_(id) {}
 
   bool found() const { return found_; }
+  bool found_id() const { return found_id_; }
+  bool absent() const { return absent_; }
   bool is_object() const { return is_object_; }
   std::size_t error_at() const { return error_at_; }
 
-  bool null() override { return other(); }
+  bool null() override {
+    if (wanted_) absent_ = true;
+    return other();
+  }
   bool boolean(bool) override { return other(); }
-  bool number_integer(number_integer_t) override { return other(); }
-  bool number_unsigned(number_unsigned_t) override { return other(); }
+  bool number_integer(number_integer_t value) override { return number(std::to_string(value)); }
+  bool number_unsigned(number_unsigned_t value) override { return number(std::to_string(value)); }
   bool number_float(number_float_t, const string_t&) override { return other(); }
   bool binary(binary_t&) override { return other(); }
   bool string(string_t& value) override {
-    if (wanted_) text_ = value, found_ = true;
-    wanted_ = false;
+    if (wanted_) text_ = value, found_ = true, absent_ = false;
+    if (wanted_id_) id_ = value, found_id_ = true;
+    wanted_ = wanted_id_ = false;
     return true;
   }
   bool start_object(std::size_t) override {
@@ -41,7 +48,9 @@ class FieldReader : public nlohmann::json_sax<json> {
     return other();
   }
   bool key(string_t& name) override {
-    wanted_ = depth_ == 1 && name == field_;
+    wanted_ = depth_ == 1 && name == options_.field;
+    wanted_id_ = depth_ == 1 && !options_.id_field.empty() && name == options_.id_field;
+    if (wanted_) absent_ = false;
     return true;
   }
   bool end_object() override { return --depth_, true; }
@@ -53,16 +62,25 @@ class FieldReader : public nlohmann::json_sax<json> {
   }
 
  private:
+  bool number(std::string digits) {
+    const bool id = wanted_id_;
+    other();
+    if (id) id_ = std::move(digits), found_id_ = true;
+    return true;
+  }
   bool other() {
     if (wanted_) found_ = false;
-    wanted_ = false;
+    if (wanted_id_) found_id_ = false;
+    wanted_ = wanted_id_ = false;
     return true;
   }
 
-  const std::string& field_;
+  const TextLinesOptions& options_;
   std::string& text_;
+  std::string& id_;
   int depth_ = 0;
-  bool wanted_ = false, found_ = false, is_object_ = false;
+  bool wanted_ = false, wanted_id_ = false, found_ = false, found_id_ = false, is_object_ = false;
+  bool absent_ = true;  // not there, or null
   std::size_t error_at_ = 0;
 };
 
@@ -109,91 +127,137 @@ bool is_blank(std::string_view line) {
   return line.find_first_not_of(" \t\r\n") == std::string_view::npos;
 }
 
+std::string_view without_newline(std::string_view line) {
+  if (line.ends_with('\n')) line.remove_suffix(1);
+  return line;
+}
+
 }  // namespace
 
-TextLines::TextLines(const std::string& path, LineFormat format, std::string field)
-    : path_(path == "-" ? "standard input" : path), field_(std::move(field)), format_(format) {
-  file_.reset(path == "-" ? stdin : std::fopen(path.c_str(), "rb"));
-  if (!file_) throw Error(fmt::format("cannot read {}: {}", path, std::strerror(errno)));
-  buffer_.resize(kBlock);
+LineFormat format_by_name(const std::string& path) {
+  std::string_view name = path;
+  for (const std::string_view packed : {".gz", ".zst"}) {
+    if (name.ends_with(packed)) {
+      name.remove_suffix(packed.size());
+      break;
+    }
+  }
+  if (name.ends_with(".csv")) return LineFormat::kCsv;
+  if (name.ends_with(".tsv")) return LineFormat::kTsv;
+  if (name.ends_with(".txt")) return LineFormat::kPlain;
+  for (const std::string_view json_name : {".jsonl", ".json", ".ndjson"}) {
+    if (name.ends_with(json_name)) return LineFormat::kJson;
+  }
+  return LineFormat::kDetect;
 }
 
-// Blank lines say nothing about the format; after many of them the file is taken for plain text.
-void TextLines::detect_format() {
-  constexpr std::size_t kMostBlankLines = 1000;
-  format_ = LineFormat::kPlain;
-  std::deque<std::string> lines;
-  for (std::string_view line; lines.size() < kMostBlankLines && next_line(line);) {
-    lines.emplace_back(line);
-    if (is_blank(line)) continue;
-    std::size_t replaced = 0;
-    line = repair_json(line, replaced);
-    if (line[line.find_first_not_of(" \t")] == '{' && json::accept(line)) {
-      format_ = LineFormat::kJson;
-    }
-    break;
-  }
-  line_number_ = 0;
-  held_ = std::move(lines);
-}
+TextLines::TextLines(const std::string& path, TextLinesOptions options)
+    : path_(path == "-" ? "standard input" : path),
+      options_(std::move(options)),
+      stream_(std::make_unique<InputStream>(path, true)),
+      chunks_(*stream_, kBlock) {}
 
-bool TextLines::next_line(std::string_view& line) {
-  if (!held_.empty()) {
-    held_line_ = std::move(held_.front());
-    held_.pop_front();
-    line = held_line_;
-    ++line_number_;
-    return true;
-  }
-  std::size_t searched = 0;
-  while (true) {
-    const char* from = buffer_.data() + begin_;
-    const void* newline = std::memchr(from + searched, '\n', end_ - begin_ - searched);
-    if (newline != nullptr) {
-      const auto size = static_cast<std::size_t>(static_cast<const char*>(newline) - from);
-      line = {from, size};
-      begin_ += size + 1;
-      ++line_number_;
-      return true;
-    }
-    searched = end_ - begin_;
-    std::memmove(buffer_.data(), buffer_.data() + begin_, searched);
-    begin_ = 0;
-    end_ = searched;
-    if (end_ == buffer_.size()) buffer_.resize(buffer_.size() * 2);
-    const std::size_t got =
-        std::fread(buffer_.data() + end_, 1, buffer_.size() - end_, file_.get());
-    if (got == 0) {
-      if (std::ferror(file_.get())) {
-        throw Error(fmt::format("cannot read {}: {}", path_, std::strerror(errno)));
+// Blank lines say nothing about the format; a first block of nothing else is plain text.
+void TextLines::open_format() {
+  open_ = true;
+  const std::string_view head = chunks_.head();
+  const std::size_t mark = head.starts_with("\xEF\xBB\xBF") ? 3 : 0;
+  if (options_.format == LineFormat::kDetect) {
+    options_.format = LineFormat::kPlain;
+    const std::size_t begin = head.find_first_not_of(" \t\r\n", mark);
+    if (begin != head.npos && head[begin] == '{') {
+      const std::size_t end = head.find('\n', begin);
+      std::size_t replaced = 0;
+      // A first line longer than the block is taken at its first character's word.
+      if (end == head.npos ||
+          json::accept(repair_json(head.substr(begin, end - begin), replaced))) {
+        options_.format = LineFormat::kJson;
       }
-      if (end_ == 0) return false;
-      line = {buffer_.data(), end_};
-      begin_ = end_;
-      ++line_number_;
-      return true;
     }
-    end_ += got;
   }
+  switch (options_.format) {
+    case LineFormat::kCsv:
+    case LineFormat::kTsv:
+      rule_ = {.quoted = true, .delimiter = options_.format == LineFormat::kCsv ? ',' : '\t'};
+      chunks_.set_rule(rule_);
+      read_header(head, mark);
+      break;
+    case LineFormat::kJson:
+      chunks_.skip(mark);
+      break;
+    default:
+      if (!options_.id_field.empty()) {
+        throw Error(fmt::format(
+            "{} has no fields, so --id-field {} names none; JSON lines, CSV and TSV have them",
+            path_, options_.id_field));
+      }
+  }
+}
+
+void TextLines::read_header(std::string_view head, std::size_t mark) {
+  head.remove_prefix(mark);
+  std::size_t length = record_length(head, rule_);
+  if (length == 0) length = head.size();
+  std::string_view record = without_newline(head.substr(0, length));
+  if (record.ends_with('\r')) record.remove_suffix(1);
+  if (const std::string reason = split_fields(record, rule_, fields_, scratch_); !reason.empty()) {
+    throw Error(fmt::format("{} line 1: {}", path_, reason));
+  }
+  columns_ = fields_.size();
+  const auto column = [&](const std::string& name, const char* flag) {
+    const auto found = std::find(fields_.begin(), fields_.end(), name);
+    if (found == fields_.end()) {
+      throw Error(fmt::format("{} has no column '{}'; {} names one of: {}", path_, name, flag,
+                              fmt::join(fields_, ", ")));
+    }
+    return static_cast<std::size_t>(found - fields_.begin());
+  };
+  text_column_ = column(options_.field, "--field");
+  if (!options_.id_field.empty()) id_column_ = column(options_.id_field, "--id-field");
+  const std::string_view header = head.substr(0, length);
+  line_number_ = static_cast<std::size_t>(std::count(header.begin(), header.end(), '\n'));
+  chunks_.skip(mark + length);
+}
+
+bool TextLines::next_record(std::string_view& record) {
+  while (rest_.empty()) {
+    if (!chunks_.next(chunk_)) return false;
+    rest_ = chunk_.text();
+  }
+  std::size_t length = record_length(rest_, rule_);
+  if (length == 0) length = rest_.size();
+  record = rest_.substr(0, length);
+  rest_.remove_prefix(length);
+  record_line_ = line_number_ + 1;
+  line_number_ +=
+      rule_.quoted ? static_cast<std::size_t>(std::count(record.begin(), record.end(), '\n')) : 1;
+  record = without_newline(record);
+  return true;
 }
 
 bool TextLines::next(std::string_view& text) {
-  if (format_ == LineFormat::kDetect) detect_format();
-  for (std::string_view line; next_line(line);) {
-    if (format_ == LineFormat::kJson) {
-      if (is_blank(line)) continue;
-      text = text_of(line);
+  if (!open_) open_format();
+  for (std::string_view record; next_record(record);) {
+    if (options_.format == LineFormat::kJson) {
+      if (is_blank(record)) continue;
+      text = text_of_json(record);
     } else {
-      if (line.ends_with('\r')) line.remove_suffix(1);
-      text = well_formed(line, repaired_, replaced_);
+      if (record.ends_with('\r')) record.remove_suffix(1);
+      if (options_.format == LineFormat::kPlain) {
+        text = well_formed(record, repaired_, replaced_);
+      } else {
+        if (record.empty()) continue;
+        text = text_of_fields(record);
+      }
     }
+    first_ = false;
     return true;
   }
   return false;
 }
 
 std::string TextLines::place() const {
-  return fmt::format("{} line {}", path_, line_number_);
+  return fmt::format("{} line {}", path_, record_line_);
 }
 
 std::string_view TextLines::repair_json(std::string_view line, std::size_t& replaced) {
@@ -206,19 +270,41 @@ std::string_view TextLines::repair_json(std::string_view line, std::size_t& repl
   return line;
 }
 
-std::string_view TextLines::text_of(std::string_view line) {
+std::string_view TextLines::text_of_json(std::string_view line) {
   line = repair_json(line, replaced_);
-  FieldReader reader(field_, text_);
+  FieldReader reader(options_, text_, id_);
   if (!json::sax_parse(line, &reader)) {
     throw Error(
         fmt::format("{} is not valid JSON near byte {}; every line must be an object with "
                     "the field '{}' (--format plain reads lines as they are)",
-                    place(), reader.error_at(), field_));
+                    place(), reader.error_at(), options_.field));
   }
-  if (!reader.is_object() || !reader.found()) {
-    throw Error(fmt::format("{} has no string field '{}'; --field names another", place(), field_));
+  const bool may_lack = options_.absent_is_empty && !first_ && reader.absent();
+  if (!reader.is_object() || !(reader.found() || may_lack)) {
+    throw Error(
+        fmt::format("{} has no string field '{}'; --field names another", place(), options_.field));
   }
+  if (!options_.id_field.empty() && !reader.found_id()) {
+    throw Error(
+        fmt::format("{} has no text or whole number in the field '{}'; --id-field names "
+                    "another",
+                    place(), options_.id_field));
+  }
+  if (!reader.found()) text_.clear();
   return text_;
+}
+
+std::string_view TextLines::text_of_fields(std::string_view record) {
+  record = well_formed(record, repaired_, replaced_);
+  if (const std::string reason = split_fields(record, rule_, fields_, scratch_); !reason.empty()) {
+    throw Error(fmt::format("{}: {}", place(), reason));
+  }
+  if (fields_.size() != columns_) {
+    throw Error(
+        fmt::format("{} has {} fields where the header has {}", place(), fields_.size(), columns_));
+  }
+  if (!options_.id_field.empty()) id_ = fields_[id_column_];
+  return fields_[text_column_];
 }
 
 }  // namespace cfaa

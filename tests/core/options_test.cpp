@@ -82,6 +82,27 @@ TEST(OptionSet, FlagsAreReadAsTheirKeys) {
   EXPECT_THROW(set.set("rounds", "many", "--rounds"), Error);
 }
 
+TEST(OptionSet, AKeyWithADotIsAKeyOfAnInnerObject) {
+  int64_t most = 100;
+  std::vector<int64_t> layers = {300};
+  std::vector<std::string> inputs = {"id"};
+  OptionSet set("model");
+  set.add("history.max", most, "a count", at_least(0));
+  set.add("layers", layers, "sizes", at_least(1));
+  set.add("inputs", inputs, "parts", {"id", "history"});
+
+  set.read(nlohmann::json::parse(R"({"history": {"max": 7}, "layers": [], "inputs": ["history"]})"),
+           "c.json");
+  EXPECT_EQ(most, 7);
+  EXPECT_TRUE(layers.empty());
+  EXPECT_EQ(inputs, std::vector<std::string>{"history"});
+  EXPECT_EQ(set.current().dump(), R"({"history":{"max":7},"inputs":["history"],"layers":[]})");
+
+  EXPECT_THROW(set.set("layers", "[3, 0]", "--set"), Error);
+  EXPECT_THROW(set.set("inputs", "[\"id\", \"id\"]", "--set"), Error);
+  EXPECT_THROW(set.read(nlohmann::json::parse(R"({"history": {"mx": 7}})"), "c.json"), Error);
+}
+
 TEST(NearestName, FarNamesAreNotOffered) {
   EXPECT_EQ(nearest_name("epsilno", {"alpha", "epsilon"}), "epsilon");
   EXPECT_EQ(nearest_name("zzz", {"alpha", "epsilon"}), "");

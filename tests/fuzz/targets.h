@@ -140,7 +140,7 @@ inline std::optional<std::string> decompressed(const MemoryFile& file, std::size
                                                std::size_t step, std::size_t most) {
   std::string out;
   try {
-    InputStream stream(file.path(), block);
+    InputStream stream(file.path(), false, block);
     for (std::size_t got = step; got == step;) {
       const std::size_t size = out.size();
       out.resize(size + step);

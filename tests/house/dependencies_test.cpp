@@ -26,7 +26,8 @@ const std::map<std::string, std::set<std::string>> kMayInclude = {
     {"host/data", {"host/data", "host/core"}},
     {"host/text", {"host/text", "host/data", "host/ops", "host/core"}},
     {"host/model", {"host/model", "host/ops", "host/core"}},
-    {"host/train", {"host/train", "host/model", "host/eval", "host/data", "host/ops", "host/core"}},
+    {"host/train",
+     {"host/train", "host/model", "host/eval", "host/text", "host/data", "host/ops", "host/core"}},
     {"host/eval", {"host/eval", "host/model", "host/data", "host/ops", "host/core"}},
 };
 

@@ -64,7 +64,7 @@ TEST(EncoderConfig, TakesHuggingFaceDefaultsForAbsentKeys) {
   EXPECT_EQ(bert.heads, 12);
   EXPECT_EQ(bert.intermediate, 3072);
   EXPECT_EQ(bert.token_types, 2);
-  EXPECT_EQ(bert.activation, Activation::gelu);
+  EXPECT_EQ(bert.activation, Nonlinearity::gelu);
   EXPECT_EQ(bert.epsilon, 1e-12);
   EXPECT_EQ(bert.longest_sequence(), 512);
   EXPECT_EQ(roberta.vocabulary, 50265);

@@ -92,8 +92,8 @@ TEST(TextProgram, UserErrorsAreOneSentenceAndCodeTwo) {
   const std::pair<std::string, std::string> cases[] = {
       {"tokenize --model /no/such/folder", "there is no directory '/no/such/folder'"},
       {"tokenize --model " + folder.path(), "has no vocabulary"},
-      {model + "/no/such/file", "cannot read /no/such/file"},
-      {model + folder.path(), "cannot read"},
+      {model + "/no/such/file", "/no/such/file: cannot be opened"},
+      {model + folder.path(), "is a directory"},
       {model + "--max-length 1 " + folder.path("bad.jsonl"), "leaves no room"},
       {"sentences " + folder.path("bad.jsonl"), "line 2 is not valid JSON"},
       {"sentences " + folder.path("field.jsonl"), "line 1 has no string field 'text'"},

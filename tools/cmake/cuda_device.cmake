@@ -7,8 +7,8 @@ if(CFAA_CUDA STREQUAL "emulated")
   add_library(cfaa_cuda OBJECT ${cfaa_cuda_sources})
   set_source_files_properties(${cfaa_cuda_sources} PROPERTIES LANGUAGE CXX COMPILE_OPTIONS "-xc++")
   target_link_libraries(cfaa_cuda PUBLIC cfaa_flags cfaa_emulator ${CFAA_HOST_LIBRARIES})
-  target_compile_definitions(cfaa PUBLIC CFAA_HAS_CUDA=1 CFAA_EMULATED=1)
-  target_compile_definitions(cfaa_cuda PUBLIC CFAA_HAS_CUDA=1 CFAA_EMULATED=1)
+  target_compile_definitions(cfaa PUBLIC CFAA_HAS_CUDA=1 CFAA_EMULATED=1 CFAA_HAS_TENSORRT=1)
+  target_compile_definitions(cfaa_cuda PUBLIC CFAA_HAS_CUDA=1 CFAA_EMULATED=1 CFAA_HAS_TENSORRT=1)
   target_link_libraries(cfaa PUBLIC cfaa_emulator)
 else()
   if(NOT CMAKE_CUDA_ARCHITECTURES)
@@ -38,6 +38,22 @@ else()
   target_compile_definitions(cfaa PUBLIC CFAA_HAS_CUDA=1)
   target_compile_definitions(cfaa_cuda PUBLIC CFAA_HAS_CUDA=1)
   target_link_libraries(cfaa PUBLIC CUDA::cudart CUDA::cublas CUDA::cusolver)
+
+  # TensorRT runs the encoder. Without it everything else works, and `embed` says what is missing.
+  find_path(TensorRT_INCLUDE_DIR NvInfer.h HINTS ${TensorRT_ROOT}
+            PATH_SUFFIXES include include/${CMAKE_LIBRARY_ARCHITECTURE})
+  find_library(TensorRT_LIBRARY nvinfer HINTS ${TensorRT_ROOT}
+               PATH_SUFFIXES lib lib64 lib/${CMAKE_LIBRARY_ARCHITECTURE})
+  if(TensorRT_INCLUDE_DIR AND TensorRT_LIBRARY)
+    message(STATUS "TensorRT: ${TensorRT_LIBRARY}")
+    target_include_directories(cfaa_cuda SYSTEM PRIVATE ${TensorRT_INCLUDE_DIR})
+    target_compile_definitions(cfaa PUBLIC CFAA_HAS_TENSORRT=1)
+    target_compile_definitions(cfaa_cuda PUBLIC CFAA_HAS_TENSORRT=1)
+    target_link_libraries(cfaa PUBLIC ${TensorRT_LIBRARY})
+  else()
+    message(STATUS "TensorRT was not found: embed will run on the CPU only "
+                   "(point -DTensorRT_ROOT=... at the folder that holds include/ and lib/)")
+  endif()
 endif()
 
 target_sources(cfaa PRIVATE $<TARGET_OBJECTS:cfaa_cuda>)

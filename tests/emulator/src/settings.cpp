@@ -86,9 +86,13 @@ void set_threads(int threads) {
 void set_shared_checks(bool on) {
   settings().shared_checks = on;
 }
-void set_library_capture_refused(bool cusolver, bool cublas) {
+void set_library_capture_refused(bool cusolver, bool cublas, bool tensorrt) {
   settings().refuse_solver_capture = cusolver;
   settings().refuse_blas_capture = cublas;
+  settings().refuse_tensorrt_capture = tensorrt;
+}
+void set_tensorrt_version(int version) {
+  settings().tensorrt_version = version;
 }
 void set_memory_limit(std::size_t bytes) {
   settings().memory_limit = bytes;

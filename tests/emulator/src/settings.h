@@ -34,6 +34,8 @@ struct Settings {
   bool shared_checks = true;
   bool refuse_solver_capture = false;
   bool refuse_blas_capture = false;
+  bool refuse_tensorrt_capture = false;
+  int tensorrt_version = 110100;
   std::size_t memory_limit = std::size_t{8} << 30;
   Counters counters;
 };

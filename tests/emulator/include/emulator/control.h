@@ -27,9 +27,13 @@ void set_threads(int threads);
 // Uninitialised reads, bounds and races of Shared<T>. On unless told otherwise.
 void set_shared_checks(bool on);
 
-// From now on a cuSOLVER (cuBLAS) call on a capturing stream fails with the library's internal
-// error and invalidates the capture, as some drivers do.
-void set_library_capture_refused(bool cusolver, bool cublas = false);
+// From now on a cuSOLVER (cuBLAS, TensorRT) call on a capturing stream fails with the library's
+// internal error and invalidates the capture, as some drivers do.
+void set_library_capture_refused(bool cusolver, bool cublas = false, bool tensorrt = false);
+
+// What getInferLibVersion answers, and engines are marked with: 110100 (11.1.0) unless told
+// otherwise.
+void set_tensorrt_version(int version);
 
 // The size of each device's memory; cudaMalloc beyond it gives cudaErrorMemoryAllocation.
 void set_memory_limit(std::size_t bytes);
@@ -39,11 +43,12 @@ void set_memory_limit(std::size_t bytes);
 struct Counters {
   std::uint64_t allocations = 0;       // cudaMalloc, cudaMallocAsync, cudaMallocHost
   std::uint64_t launches = 0;          // kernel launches enqueued or captured
-  std::uint64_t library_calls = 0;     // cuBLAS and cuSOLVER work enqueued or captured
+  std::uint64_t library_calls = 0;     // cuBLAS, cuSOLVER, TensorRT work enqueued or captured
   std::uint64_t copies = 0;            // copies and fills enqueued or captured
   std::uint64_t synchronisations = 0;  // calls that made the host wait for a device
   std::uint64_t kernels_run = 0;       // kernels executed, graph replays included
   std::uint64_t graph_launches = 0;
+  std::uint64_t engines_built = 0;  // by TensorRT
 };
 Counters counters();
 

@@ -1,0 +1,59 @@
+#include "host/model/model_options.h"
+
+#include <algorithm>
+
+namespace cfaa {
+
+bool ModelOptions::has(const char* input) const {
+  return std::find(inputs.begin(), inputs.end(), input) != inputs.end();
+}
+
+OptionSet model_option_set(ModelOptions& options) {
+  OptionSet set("model");
+  set.add("variant", options.variant,
+          "which alignment losses: none, vertical (v), horizontal (h), both",
+          {{"base", Variant::base}, {"v", Variant::v}, {"h", Variant::h}, {"full", Variant::full}});
+  set.add("dim", options.dim, "attributes of an embedding, D", between(1, 4096));
+  set.add("inputs", options.inputs, "what a tower reads", {"id", "history", "review"});
+  set.add("id_dim", options.id_dim, "size of a user's or item's own row", between(1, 4096));
+  set.add("history_dim", options.history_dim, "size of a row of the history table F",
+          between(1, 4096));
+  set.add("history.pooling", options.history_pooling, "how the rows of a history are joined",
+          {{"sum", HistoryPooling::sum}, {"mean", HistoryPooling::mean}});
+  set.add("history.labels", options.history_labels,
+          "a disliked item in a history: like any other, with a minus, or with a row of its own",
+          {{"ignore", HistoryLabels::ignore},
+           {"signed", HistoryLabels::signs},
+           {"split", HistoryLabels::split}});
+  set.add("history.exclude_self", options.history_exclude_self,
+          "leave the predicted interaction out of both histories");
+  set.add("history.max", options.history_max,
+          "interactions of a history that are read, a sample fixed per epoch; 0: all", at_least(0));
+  set.add("review.scale", options.review_scale,
+          "review vectors as they are, at unit RMS, or standardised per domain and feature",
+          {{"raw", ReviewScale::raw},
+           {"unit", ReviewScale::unit},
+           {"standardize", ReviewScale::standardize}});
+  set.add("review.exclude_self", options.review_exclude_self,
+          "leave the predicted interaction's own review out of both averages");
+  set.add("layers", options.layers, "hidden layers of a tower; [] is a linear tower",
+          between(1, 8192));
+  set.add("dropout", options.dropout, "share of hidden units left out in training",
+          between(0, 0.95));
+  set.add("towers", options.towers,
+          "the target's towers: their own, started as copies of the source's, or the source's",
+          {{"separate", TowerSharing::separate},
+           {"tied_start", TowerSharing::tied_start},
+           {"shared", TowerSharing::shared}});
+  set.add("scorer", options.scorer, "how a pair is scored: an MLP on both, their product, or both",
+          {{"mlp", ScorerKind::mlp}, {"dot", ScorerKind::dot}, {"mlp+dot", ScorerKind::mlp_dot}});
+  set.add("scorer_layers", options.scorer_layers, "hidden layers of the MLP scorer",
+          between(1, 8192));
+  set.add("table_scale", options.table_scale, "initial standard deviation of the tables",
+          positive());
+  set.add("output_scale", options.output_scale,
+          "initial standard deviation of the embeddings Z, set on the first batch", positive());
+  return set;
+}
+
+}  // namespace cfaa

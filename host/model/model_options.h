@@ -1,0 +1,49 @@
+#pragma once
+
+// What the model is made of: the `model` section of the configuration, by its keys.
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "host/core/options.h"
+
+namespace cfaa {
+
+enum class Variant { base, v, h, full };
+enum class TowerSharing { separate, tied_start, shared };
+enum class HistoryPooling { sum, mean };
+enum class HistoryLabels { ignore, signs, split };
+enum class ReviewScale { raw, unit, standardize };
+enum class ScorerKind { mlp, dot, mlp_dot };
+
+struct ModelOptions {
+  Variant variant = Variant::full;
+  int64_t dim = 300;
+  std::vector<std::string> inputs = {"id", "history", "review"};
+  int64_t id_dim = 64;
+  int64_t history_dim = 64;
+  HistoryPooling history_pooling = HistoryPooling::mean;
+  HistoryLabels history_labels = HistoryLabels::signs;
+  bool history_exclude_self = true;
+  int64_t history_max = 100;
+  ReviewScale review_scale = ReviewScale::standardize;
+  bool review_exclude_self = true;
+  std::vector<int64_t> layers = {300};
+  double dropout = 0.2;
+  TowerSharing towers = TowerSharing::tied_start;
+  ScorerKind scorer = ScorerKind::mlp_dot;
+  std::vector<int64_t> scorer_layers = {64};
+  double table_scale = 0.1;
+  double output_scale = 0.4;
+
+  bool has(const char* input) const;
+  bool vertical() const { return variant == Variant::v || variant == Variant::full; }
+  bool horizontal() const { return variant == Variant::h || variant == Variant::full; }
+  bool mlp() const { return scorer != ScorerKind::dot; }
+  bool dot() const { return scorer != ScorerKind::mlp; }
+};
+
+OptionSet model_option_set(ModelOptions& options);
+
+}  // namespace cfaa

@@ -1,0 +1,199 @@
+#include "host/model/towers.h"
+
+#include <fmt/format.h>
+
+#include "host/core/error.h"
+#include "host/ops/dropout.h"
+#include "host/ops/grouped_linear.h"
+#include "host/ops/review_input.h"
+
+namespace cfaa {
+namespace {
+
+template <class T>
+MatrixView<T> columns(MatrixView<T> matrix, int64_t first, int64_t count) {
+  return {matrix.data + first, {matrix.rows(), count}, matrix.stride};
+}
+
+// Dropout's own random numbers for every layer of every tower.
+uint64_t dropout_layer(std::size_t layer, std::size_t domain, std::size_t side) {
+  return 4 * layer + 2 * domain + side;
+}
+
+}  // namespace
+
+std::string tower_name(std::size_t domain, std::size_t side) {
+  return std::string(domain == kSource ? "source" : "target") + (side == kUser ? ".user" : ".item");
+}
+
+int64_t ModelShape::history_rows(const ModelOptions& options, std::size_t domain,
+                                 std::size_t side) const {
+  const int64_t others = count[domain][1 - side];
+  return options.history_labels == HistoryLabels::split ? 2 * others : others;
+}
+
+template <class T>
+Towers<T>::Towers(Context& context, const ModelOptions& options, const ModelShape& shape,
+                  Parameters<T>& parameters)
+    : options_(options), parameters_(parameters) {
+  if (options.has("id")) id_columns_ = options.id_dim;
+  if (options.has("history")) history_columns_ = options.history_dim;
+  if (options.has("review")) review_columns_ = shape.review_dim + 1;
+  input_dim_ = id_columns_ + history_columns_ + review_columns_;
+  if (input_dim_ == 0) throw Error("model.inputs is empty; a tower needs id, history or review");
+
+  const bool shared = options.towers == TowerSharing::shared;
+  for (std::size_t d = 0; d < 2; ++d) {
+    for (std::size_t s = 0; s < 2; ++s) {
+      Tower& tower = tower_[d][s];
+      const std::string name = tower_name(d, s);
+      if (id_columns_ > 0) {
+        tower.id = parameters.add_table(context, name + ".id", shape.count[d][s], id_columns_);
+      }
+      if (history_columns_ > 0) {
+        tower.history = parameters.add_table(context, name + ".history",
+                                             shape.history_rows(options, d, s), history_columns_);
+      }
+      if (shared && d == kTarget) {
+        tower.weight = tower_[kSource][s].weight;
+        tower.bias = tower_[kSource][s].bias;
+        continue;
+      }
+      const std::string prefix = shared ? (s == kUser ? "user" : "item") : name;
+      int64_t width = input_dim_;
+      for (std::size_t l = 0; l <= options.layers.size(); ++l) {
+        const int64_t out = l < options.layers.size() ? options.layers[l] : options.dim;
+        tower.weight.push_back(
+            parameters.add_layer(fmt::format("{}.layer{}.weight", prefix, l), out, width));
+        tower.bias.push_back(
+            parameters.add_layer(fmt::format("{}.layer{}.bias", prefix, l), 1, out));
+        width = out;
+      }
+    }
+  }
+}
+
+template <class T>
+TowerRun<T> Towers<T>::prepare(Context& context, std::size_t domain, std::size_t side,
+                               const SideBatch<T>& batch, MatrixView<T> z) const {
+  const Tower& tower = tower_[domain][side];
+  TowerRun<T> run{
+      domain, side, context.scratch().template take<T, 2>({z.rows(), input_dim_}), {}, z};
+  for (const int64_t width : options_.layers) {
+    run.hidden.push_back(context.scratch().template take<T, 2>({z.rows(), width}));
+  }
+  int64_t first = 0;
+  if (id_columns_ > 0) {
+    embedding_bag<T>(context, parameters_.table(tower.id).w, batch.id.bags(),
+                     columns(run.x, first, id_columns_));
+    first += id_columns_;
+  }
+  if (history_columns_ > 0) {
+    embedding_bag<T>(context, parameters_.table(tower.history).w, batch.history.bags(),
+                     columns(run.x, first, history_columns_));
+    first += history_columns_;
+  }
+  if (review_columns_ > 0) {
+    review_input<T>(context, batch.review, columns(run.x, first, review_columns_));
+  }
+  return run;
+}
+
+template <class T>
+void Towers<T>::forward(Context& context, std::span<const TowerRun<T>> runs, const StepState* state,
+                        MathMode math) const {
+  for (std::size_t l = 0; l <= options_.layers.size(); ++l) {
+    const bool last = l == options_.layers.size();
+    std::vector<LinearLayer<T>> layers;
+    for (const TowerRun<T>& run : runs) {
+      const Tower& tower = tower_[run.domain][run.side];
+      layers.push_back({l == 0 ? run.x : run.hidden[l - 1], parameters_.weight(tower.weight[l]),
+                        parameters_.bias(tower.bias[l]), last ? run.z : run.hidden[l]});
+    }
+    grouped_linear<T>(context, layers, last ? Activation::none : Activation::relu, math);
+    if (last || state == nullptr) continue;
+    for (const TowerRun<T>& run : runs) {
+      dropout<T>(context, options_.dropout, state, dropout_layer(l, run.domain, run.side),
+                 run.hidden[l]);
+    }
+  }
+}
+
+template <class T>
+void Towers<T>::layer_backward(Context& context, std::span<const TowerRun<T>> runs,
+                               std::span<const MatrixView<T>> dy, std::span<const MatrixView<T>> dx,
+                               std::size_t layer, MathMode math) const {
+  const bool last = layer == options_.layers.size();
+  // Towers that share a layer add to the same gradient, one domain after the other.
+  const bool shared = options_.towers == TowerSharing::shared;
+  for (std::size_t pass = 0; pass < (shared ? 2u : 1u); ++pass) {
+    std::vector<LinearLayer<T>> layers;
+    std::vector<LinearGradient<T>> gradients;
+    for (std::size_t i = 0; i < runs.size(); ++i) {
+      const TowerRun<T>& run = runs[i];
+      if (shared && run.domain != pass) continue;
+      const Tower& tower = tower_[run.domain][run.side];
+      const int weight = tower.weight[layer], bias = tower.bias[layer];
+      layers.push_back({layer == 0 ? run.x : run.hidden[layer - 1], parameters_.weight(weight),
+                        parameters_.bias(bias), last ? run.z : run.hidden[layer]});
+      gradients.push_back({dy[i], dx.empty() ? MatrixView<T>{} : dx[i],
+                           parameters_.gradient(weight), parameters_.bias_gradient(bias)});
+    }
+    if (layers.empty()) continue;
+    grouped_linear_backward<T>(context, layers, last ? Activation::none : Activation::relu,
+                               gradients, math);
+  }
+}
+
+template <class T>
+std::vector<TableGradient<T>> Towers<T>::backward(Context& context,
+                                                  std::span<const TowerRun<T>> runs,
+                                                  std::span<const MatrixView<T>> dz,
+                                                  const Batch<T>& batch, const StepState* state,
+                                                  MathMode math) const {
+  Arena& arena = context.scratch();
+  std::vector<MatrixView<T>> dy(dz.begin(), dz.end()), dx;
+  for (std::size_t l = options_.layers.size(); l > 0; --l) {
+    dx.clear();
+    for (const TowerRun<T>& run : runs) {
+      dx.push_back(arena.take<T, 2>(run.hidden[l - 1].shape));
+    }
+    layer_backward(context, runs, dy, dx, l, math);
+    if (state != nullptr) {
+      for (std::size_t i = 0; i < runs.size(); ++i) {
+        dropout<T>(context, options_.dropout, state,
+                   dropout_layer(l - 1, runs[i].domain, runs[i].side), dx[i]);
+      }
+    }
+    dy = dx;
+  }
+  // Of the input only the learned columns want a gradient: reviews are most of the width.
+  const int64_t learned = id_columns_ + history_columns_;
+  dx.clear();
+  if (learned > 0) {
+    for (const TowerRun<T>& run : runs) dx.push_back(arena.take<T, 2>({run.x.rows(), learned}));
+  }
+  layer_backward(context, runs, dy, dx, 0, math);
+
+  std::vector<TableGradient<T>> tables;
+  const auto add = [&](int table, const EdgeLists<T>& lists, MatrixView<T> dout) {
+    const TouchedRows<T> touched = lists.touched();
+    const MatrixView<T> gradient = arena.take<T, 2>({touched.row.size(), dout.cols()});
+    embedding_bag_backward<T>(context, dout, touched, gradient);
+    tables.push_back({table, touched, gradient});
+  };
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    const Tower& tower = tower_[runs[i].domain][runs[i].side];
+    const SideBatch<T>& side = batch.domain[runs[i].domain].side[runs[i].side];
+    if (tower.id >= 0) add(tower.id, side.id, columns(dx[i], 0, id_columns_));
+    if (tower.history >= 0) {
+      add(tower.history, side.history, columns(dx[i], id_columns_, history_columns_));
+    }
+  }
+  return tables;
+}
+
+template class Towers<float>;
+template class Towers<double>;
+
+}  // namespace cfaa

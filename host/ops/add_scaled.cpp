@@ -1,0 +1,21 @@
+#include "host/ops/add_scaled.h"
+
+#include "host/core/error.h"
+#include "host/ops/dense_rows.h"
+#include "host/ops/dispatch.h"
+
+namespace cfaa {
+
+template <class T>
+void add_scaled(Context& context, const double* factor, MatrixView<const T> x, MatrixView<T> y) {
+  CFAA_ASSERT(factor != nullptr && x.shape == y.shape && rows_are_dense(x) && rows_are_dense(y));
+  if (x.size() == 0) return;
+  CFAA_DISPATCH(context, add_scaled<T>)(context, factor, x, y);
+}
+
+template void add_scaled<float>(Context&, const double*, MatrixView<const float>,
+                                MatrixView<float>);
+template void add_scaled<double>(Context&, const double*, MatrixView<const double>,
+                                 MatrixView<double>);
+
+}  // namespace cfaa

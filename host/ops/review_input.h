@@ -1,0 +1,25 @@
+#pragma once
+
+// review_input: puts the batch's review vectors, float whatever the model's precision, in their
+// columns of a tower's input:  out_rc = review_rc
+
+#include "host/core/context.h"
+#include "host/core/view.h"
+
+namespace cfaa {
+
+// review, out (R, C), in device memory; rows may be padded.
+template <class T>
+void review_input(Context& context, MatrixView<const float> review, MatrixView<T> out);
+
+// The implementations: host/cpu/review_input.cpp and kernels/review_input.cu.
+namespace cpu {
+template <class T>
+void review_input(Context& context, MatrixView<const float> review, MatrixView<T> out);
+}  // namespace cpu
+namespace cuda {
+template <class T>
+void review_input(Context& context, MatrixView<const float> review, MatrixView<T> out);
+}  // namespace cuda
+
+}  // namespace cfaa

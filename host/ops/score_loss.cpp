@@ -1,0 +1,36 @@
+#include "host/ops/score_loss.h"
+
+#include "host/core/error.h"
+#include "host/ops/dispatch.h"
+
+namespace cfaa {
+
+template <class T>
+void cross_entropy(Context& context, VectorView<const T> score, VectorView<const T> label,
+                   VectorView<const T> weight, VectorView<T> loss, VectorView<T> dscore) {
+  CFAA_ASSERT(score.contiguous() && label.contiguous() && weight.contiguous() &&
+              dscore.contiguous());
+  CFAA_ASSERT(label.size() == score.size() && weight.size() == score.size());
+  CFAA_ASSERT(dscore.size() == score.size() && loss.size() == 1);
+  CFAA_DISPATCH(context, cross_entropy<T>)(context, score, label, weight, loss, dscore);
+}
+
+template <class T>
+void pairwise_loss(Context& context, VectorView<const T> score, int64_t negatives,
+                   VectorView<const T> weight, VectorView<T> loss, VectorView<T> dscore) {
+  CFAA_ASSERT(score.contiguous() && weight.contiguous() && dscore.contiguous());
+  CFAA_ASSERT(negatives >= 1 && score.size() % (negatives + 1) == 0);
+  CFAA_ASSERT(weight.size() == score.size() && dscore.size() == score.size() && loss.size() == 1);
+  CFAA_DISPATCH(context, pairwise_loss<T>)(context, score, negatives, weight, loss, dscore);
+}
+
+#define CFAA_INSTANTIATE(T)                                                                   \
+  template void cross_entropy<T>(Context&, VectorView<const T>, VectorView<const T>,          \
+                                 VectorView<const T>, VectorView<T>, VectorView<T>);          \
+  template void pairwise_loss<T>(Context&, VectorView<const T>, int64_t, VectorView<const T>, \
+                                 VectorView<T>, VectorView<T>);
+CFAA_INSTANTIATE(float)
+CFAA_INSTANTIATE(double)
+#undef CFAA_INSTANTIATE
+
+}  // namespace cfaa

@@ -1,0 +1,48 @@
+#pragma once
+
+// score_loss: L_C of a batch of scores (logits) and its gradient, in one pass.
+//
+//   cross entropy   loss = sum_r w_r (log(1 + e^s_r) - y_r s_r),     ds_r = w_r (sigma(s_r) - y_r)
+//   pairwise        loss = sum_r sum_j w_rj log(1 + e^(s_rj - s_r)), with rj =
+//                   N + r n + j the j-th of the n negatives of row r < N; ds_rj = w_rj
+//                   sigma(s_rj - s_r), ds_r = -sum_j ds_rj
+//
+// Stable for any finite score. Weights carry the mean over the batch and leave out rows: where one
+// is 0 the score is not looked at, and its gradient is 0.
+// Sums are in double in index order. Where the loss is not finite the Context's latch is set
+// (site score).
+
+#include "host/core/context.h"
+#include "host/core/view.h"
+
+namespace cfaa {
+
+// score, label, weight, dscore (R), contiguous; dscore is written. loss (1) is written.
+template <class T>
+void cross_entropy(Context& context, VectorView<const T> score, VectorView<const T> label,
+                   VectorView<const T> weight, VectorView<T> loss, VectorView<T> dscore);
+
+// score, weight, dscore (N + N n), of which weights of the first N are not read.
+template <class T>
+void pairwise_loss(Context& context, VectorView<const T> score, int64_t negatives,
+                   VectorView<const T> weight, VectorView<T> loss, VectorView<T> dscore);
+
+// The implementations: host/cpu/score_loss.cpp and kernels/score_loss.cu.
+namespace cpu {
+template <class T>
+void cross_entropy(Context& context, VectorView<const T> score, VectorView<const T> label,
+                   VectorView<const T> weight, VectorView<T> loss, VectorView<T> dscore);
+template <class T>
+void pairwise_loss(Context& context, VectorView<const T> score, int64_t negatives,
+                   VectorView<const T> weight, VectorView<T> loss, VectorView<T> dscore);
+}  // namespace cpu
+namespace cuda {
+template <class T>
+void cross_entropy(Context& context, VectorView<const T> score, VectorView<const T> label,
+                   VectorView<const T> weight, VectorView<T> loss, VectorView<T> dscore);
+template <class T>
+void pairwise_loss(Context& context, VectorView<const T> score, int64_t negatives,
+                   VectorView<const T> weight, VectorView<T> loss, VectorView<T> dscore);
+}  // namespace cuda
+
+}  // namespace cfaa

@@ -1,0 +1,23 @@
+#pragma once
+
+// What changes from step to step, in device memory: a step replayed from a CUDA graph has its
+// addresses and scalars frozen, so whatever varies is read from here. The host copies a StepState
+// before every step; ops write only the members that say so.
+
+#include <cstdint>
+
+namespace cfaa {
+
+struct StepState {
+  uint64_t step = 0;  // counts from 0 over the whole run: the Philox stream of dropout
+  double learning_rate = 0;
+  double beta1 = 0.9, beta2 = 0.999, epsilon = 1e-8;
+  double weight_decay = 0;                  // decoupled, per step: w -= learning_rate * decay * w
+  double correction1 = 1, correction2 = 1;  // 1 / (1 - beta^t), t = step + 1
+  double vertical = 0, horizontal = 0;      // lambda_O and lambda_A of this step
+  double max_norm = 0;                      // of the gradient; 0: not clipped
+  double squared_norm = 0;                  // written by gradient_norm (host/ops/adam.h)
+  double clip = 1;                          // written by clip_gradient: factor of every gradient
+};
+
+}  // namespace cfaa

@@ -1,0 +1,308 @@
+#include "host/train/batch_assembler.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "host/core/error.h"
+#include "host/train/permutation.h"
+
+namespace cfaa {
+namespace {
+
+// Streams of the random numbers, told apart by their upper bits; the lower ones count steps.
+enum Stream : uint64_t {
+  kShuffle = uint64_t{1} << 56,
+  kNegative = uint64_t{2} << 56,
+  kEdge = uint64_t{3} << 56,
+  kHistory = uint64_t{4} << 56,
+};
+
+constexpr int kAttempts = 64;  // to find an item that the user has no interaction with
+
+}  // namespace
+
+ModelShape model_shape(const TrainingData& data) {
+  ModelShape shape;
+  for (std::size_t d = 0; d < 2; ++d) {
+    shape.count[d] = {data.domain(d).users.size(), data.domain(d).items.size()};
+    if (data.reviews[d] != nullptr) shape.review_dim = data.reviews[d]->dim();
+  }
+  return shape;
+}
+
+template <class T>
+BatchAssembler<T>::BatchAssembler(const TrainingData& data, const ModelOptions& model,
+                                  const TrainOptions& train)
+    : data_(data), model_(model), train_(train), random_{static_cast<uint64_t>(train.seed)} {
+  const ModelShape sizes = model_shape(data);
+  shape_.n = train.batch_size;
+  shape_.negatives = train.negatives();
+  shape_.review_dim = model.has("review") ? sizes.review_dim : 0;
+  for (std::size_t d = 0; d < 2; ++d) {
+    const SplitRows& rows = data.domain(d).train;
+    if (rows.size() == 0) {
+      throw Error(data.domain(d).path.string() +
+                  ": has no training interaction; `cfaa_gpu stats` shows what is there");
+    }
+    for (std::size_t s = 0; s < 2; ++s) {
+      if (model.has("id")) shape_.id_rows[d][s] = sizes.count[d][s];
+      if (model.has("history")) shape_.history_rows[d][s] = sizes.history_rows(model, d, s);
+      id_marks_[d][s].seen.assign(static_cast<std::size_t>(shape_.id_rows[d][s]), 0);
+      id_marks_[d][s].position.resize(id_marks_[d][s].seen.size());
+      history_marks_[d][s].seen.assign(static_cast<std::size_t>(shape_.history_rows[d][s]), 0);
+      history_marks_[d][s].position.resize(history_marks_[d][s].seen.size());
+      int64_t most = 0;
+      const Neighbours& neighbours = data.neighbours[d][s];
+      for (int64_t e = 0; e < neighbours.count(); ++e) most = std::max(most, neighbours.degree(e));
+      if (model.history_max > 0) most = std::min(most, model.history_max);
+      shape_.history_entries = std::max(shape_.history_entries, most);
+    }
+    if (train.sampling == NegativeSampling::popularity) {
+      double sum = 0;
+      const Neighbours& items = data.neighbours[d][kItem];
+      for (int64_t i = 0; i < items.count(); ++i) {
+        sum += std::pow(static_cast<double>(items.degree(i)), train.sampling_beta);
+        popularity_[d].push_back(sum);
+      }
+    }
+  }
+  const int64_t source = data.domain(kSource).train.size(),
+                target = data.domain(kTarget).train.size();
+  const int64_t longest = std::max(source, target);
+  const int64_t length = train.epoch == EpochLength::target   ? target
+                         : train.epoch == EpochLength::source ? source
+                                                              : longest;
+  steps_per_epoch_ = (length + shape_.n - 1) / shape_.n;
+}
+
+template <class T>
+void BatchAssembler<T>::fill_state(int64_t step, StepState& state) const {
+  state = StepState{};
+  state.step = static_cast<uint64_t>(step);
+  state.learning_rate = train_.learning_rate;
+  state.beta1 = train_.beta1;
+  state.beta2 = train_.beta2;
+  state.epsilon = train_.epsilon;
+  state.weight_decay = train_.weight_decay;
+  state.correction1 = 1 / (1 - std::pow(train_.beta1, static_cast<double>(step + 1)));
+  state.correction2 = 1 / (1 - std::pow(train_.beta2, static_cast<double>(step + 1)));
+  state.max_norm = train_.max_norm;
+  double share = 1;
+  if (train_.schedule == LambdaSchedule::warmup) {
+    share = std::min(1.0, static_cast<double>(step + 1) /
+                              static_cast<double>(train_.warmup_epochs * steps_per_epoch_));
+  }
+  state.vertical = share * train_.vertical;
+  state.horizontal = share * train_.horizontal;
+}
+
+template <class T>
+int32_t BatchAssembler<T>::draw_negative(std::size_t domain, int64_t user, uint64_t index,
+                                         uint64_t stream) const {
+  const Neighbours& users = data_.neighbours[domain][kUser];
+  const auto u = static_cast<std::size_t>(user);
+  const auto begin = users.other.begin() + users.offset[u];
+  const auto end = users.other.begin() + users.offset[u + 1];
+  const auto items = static_cast<uint64_t>(data_.domain(domain).items.size());
+  int32_t item = 0;
+  for (uint64_t attempt = 0; attempt < kAttempts; ++attempt) {
+    const uint64_t at = index * kAttempts + attempt;
+    if (popularity_[domain].empty()) {
+      item = static_cast<int32_t>(random_.below(items, at, stream));
+    } else {
+      const Philox::Block block = random_(at, stream);
+      const double x = (block.word[0] + block.word[1] / 4294967296.0) / 4294967296.0;
+      const std::vector<double>& sums = popularity_[domain];
+      const auto found = std::upper_bound(sums.begin(), sums.end(), x * sums.back());
+      item = static_cast<int32_t>(std::min<std::ptrdiff_t>(
+          found - sums.begin(), static_cast<std::ptrdiff_t>(sums.size()) - 1));
+    }
+    if (!std::binary_search(begin, end, item)) return item;
+  }
+  return item;
+}
+
+template <class T>
+int32_t BatchAssembler<T>::random_edge(std::size_t domain, std::size_t side, int64_t entity,
+                                       uint64_t index, uint64_t stream) const {
+  const Neighbours& neighbours = data_.neighbours[domain][side];
+  const int64_t degree = neighbours.degree(entity);
+  if (degree == 0) return -1;
+  const auto edge =
+      static_cast<int64_t>(random_.below(static_cast<uint64_t>(degree), index, stream));
+  return neighbours
+      .row[static_cast<std::size_t>(neighbours.offset[static_cast<std::size_t>(entity)] + edge)];
+}
+
+template <class T>
+void BatchAssembler<T>::choose_pairs(int64_t step, std::size_t domain,
+                                     const DomainBatch<T>& batch) {
+  const SplitRows& train = data_.domain(domain).train;
+  const int64_t n = shape_.n, negatives = shape_.negatives[domain], rows = shape_.rows(domain);
+  const int64_t epoch = step / steps_per_epoch_, within = step % steps_per_epoch_;
+  const uint64_t own = domain == kSource ? 0 : uint64_t{1} << 48;
+  const uint64_t at_step = own + static_cast<uint64_t>(step);
+  for (std::size_t s = 0; s < 2; ++s) entry_[s].resize(static_cast<std::size_t>(rows));
+
+  double counted = 0;
+  for (int64_t i = 0; i < n; ++i) {
+    const int64_t place = within * n + i;
+    // An epoch's passes over a short domain are permutations of their own.
+    const int64_t pass = place / train.size();
+    const Permutation shuffled(
+        train.size(), random_.seed,
+        kShuffle + own + (static_cast<uint64_t>(epoch) << 16) + static_cast<uint64_t>(pass));
+    const auto row = static_cast<std::size_t>(shuffled(place % train.size()));
+    const auto at = static_cast<std::size_t>(i);
+    const bool positive = train.label[row] > 0;
+    entry_[kUser][at] = {train.user[row], static_cast<int32_t>(row)};
+    entry_[kItem][at] = {train.item[row], static_cast<int32_t>(row)};
+    batch.label.data[i] = positive ? T(1) : T(0);
+    const bool supervised = domain == kSource || train_.target_supervision != Supervision::none;
+    batch.weight.data[i] = supervised && train_.loss == ScoreLoss::bce ? T(1) : T(0);
+    counted += batch.weight.data[i];
+
+    for (int64_t j = 0; j < negatives; ++j) {
+      const int64_t negative = n + i * negatives + j;
+      const auto index = static_cast<uint64_t>(negative);
+      const int32_t user = train.user[row];
+      const int32_t item = draw_negative(domain, user, index, kNegative + at_step);
+      const auto where = static_cast<std::size_t>(negative);
+      entry_[kUser][where] = {user, random_edge(domain, kUser, user, 2 * index, kEdge + at_step)};
+      entry_[kItem][where] = {item,
+                              random_edge(domain, kItem, item, 2 * index + 1, kEdge + at_step)};
+      batch.label.data[negative] = T(0);
+      batch.weight.data[negative] = positive ? T(1) : T(0);
+      counted += batch.weight.data[negative];
+    }
+  }
+  if (train_.reduction == Reduction::sum || counted == 0) return;
+  for (int64_t i = 0; i < rows; ++i) {
+    batch.weight.data[i] = static_cast<T>(batch.weight.data[i] / counted);
+  }
+}
+
+template <class T>
+void BatchAssembler<T>::add_history(std::size_t domain, std::size_t side, int64_t epoch,
+                                    Entry entry, const EdgeLists<T>& lists, int32_t& entries) {
+  const Neighbours& neighbours = data_.neighbours[domain][side];
+  const SplitRows& train = data_.domain(domain).train;
+  const int64_t degree = neighbours.degree(entry.entity);
+  const int64_t begin = neighbours.offset[static_cast<std::size_t>(entry.entity)];
+  const int64_t taken = std::min(degree, shape_.history_entries);
+  const int64_t others = data_.neighbours[domain][1 - side].count();
+  const Permutation sample(std::max<int64_t>(degree, 1), random_.seed,
+                           kHistory + (static_cast<uint64_t>(epoch) << 34) +
+                               (static_cast<uint64_t>(2 * domain + side) << 32) +
+                               static_cast<uint64_t>(entry.entity));
+  const int32_t first = entries;
+  for (int64_t i = 0; i < taken; ++i) {
+    const auto edge = static_cast<std::size_t>(begin + (taken < degree ? sample(i) : i));
+    const int32_t row = neighbours.row[edge];
+    if (model_.history_exclude_self && row == entry.excluded) continue;
+    const bool liked = train.label[static_cast<std::size_t>(row)] > 0;
+    int64_t index = neighbours.other[edge];
+    T weight = 1;
+    if (!liked && model_.history_labels == HistoryLabels::split) index += others;
+    if (!liked && model_.history_labels == HistoryLabels::signs) weight = -1;
+    lists.index.data[entries] = static_cast<int32_t>(index);
+    lists.weight.data[entries] = weight;
+    ++entries;
+  }
+  if (model_.history_pooling == HistoryPooling::sum || entries == first) return;
+  const T share = T(1) / static_cast<T>(entries - first);
+  for (int32_t e = first; e < entries; ++e) lists.weight.data[e] *= share;
+}
+
+template <class T>
+void BatchAssembler<T>::list_touched(std::size_t, std::size_t, const EdgeLists<T>& lists,
+                                     Marks& marks) {
+  const int64_t rows = lists.offset.size() - 1;
+  const int32_t entries = lists.offset.data[rows];
+  const int64_t now = ++marks.now;
+  int32_t touched = 0;
+  for (int32_t e = 0; e < entries; ++e) {
+    const auto row = static_cast<std::size_t>(lists.index.data[e]);
+    if (marks.seen[row] != now) {
+      marks.seen[row] = now;
+      marks.position[row] = 0;
+      lists.touched_row.data[touched++] = lists.index.data[e];
+    }
+    ++marks.position[row];
+  }
+  std::sort(lists.touched_row.data, lists.touched_row.data + touched);
+  lists.touched_count.data[0] = touched;
+  int32_t offset = 0;
+  for (int32_t i = 0; i < touched; ++i) {
+    int32_t& position = marks.position[static_cast<std::size_t>(lists.touched_row.data[i])];
+    lists.touched_offset.data[i] = offset;
+    offset += std::exchange(position, offset);
+  }
+  lists.touched_offset.data[touched] = offset;
+  for (int64_t r = 0; r < rows; ++r) {
+    for (int32_t e = lists.offset.data[r]; e < lists.offset.data[r + 1]; ++e) {
+      const int32_t at = marks.position[static_cast<std::size_t>(lists.index.data[e])]++;
+      lists.touched_bag.data[at] = static_cast<int32_t>(r);
+      lists.touched_weight.data[at] = lists.weight.data[e];
+    }
+  }
+}
+
+template <class T>
+void BatchAssembler<T>::fill_side(std::size_t domain, std::size_t side, int64_t epoch,
+                                  const SideBatch<T>& batch) {
+  const std::vector<Entry>& entries = entry_[side];
+  const auto rows = static_cast<int32_t>(entries.size());
+  if (batch.id.offset.data != nullptr) {
+    for (int32_t r = 0; r < rows; ++r) {
+      batch.id.offset.data[r] = r;
+      batch.id.index.data[r] = entries[static_cast<std::size_t>(r)].entity;
+      batch.id.weight.data[r] = T(1);
+    }
+    batch.id.offset.data[rows] = rows;
+    list_touched(domain, side, batch.id, id_marks_[domain][side]);
+  }
+  if (batch.history.offset.data != nullptr) {
+    int32_t used = 0;
+    for (int32_t r = 0; r < rows; ++r) {
+      batch.history.offset.data[r] = used;
+      add_history(domain, side, epoch, entries[static_cast<std::size_t>(r)], batch.history, used);
+    }
+    batch.history.offset.data[rows] = used;
+    list_touched(domain, side, batch.history, history_marks_[domain][side]);
+  }
+  if (batch.review.data != nullptr) {
+    for (int32_t r = 0; r < rows; ++r) {
+      const Entry& entry = entries[static_cast<std::size_t>(r)];
+      data_.reviews[domain]->write(side, entry.entity,
+                                   model_.review_exclude_self ? entry.excluded : -1,
+                                   batch.review.data + r * batch.review.stride[0]);
+    }
+  }
+}
+
+template <class T>
+void BatchAssembler<T>::assemble(int64_t step, const Batch<T>& batch) {
+  fill_state(step, *batch.state);
+  const int64_t epoch = step / steps_per_epoch_;
+  for (std::size_t d = 0; d < 2; ++d) {
+    choose_pairs(step, d, batch.domain[d]);
+    for (std::size_t s = 0; s < 2; ++s) fill_side(d, s, epoch, batch.domain[d].side[s]);
+  }
+}
+
+template <class T>
+void BatchAssembler<T>::assemble_entities(std::size_t domain, std::size_t side, int64_t first,
+                                          int64_t count, int64_t rows, const SideBatch<T>& batch) {
+  CFAA_ASSERT(count >= 1 && count <= rows);
+  entry_[side].clear();
+  for (int64_t r = 0; r < rows; ++r) {
+    entry_[side].push_back({static_cast<int32_t>(first + std::min(r, count - 1)), -1});
+  }
+  fill_side(domain, side, 0, batch);
+}
+
+template class BatchAssembler<float>;
+template class BatchAssembler<double>;
+
+}  // namespace cfaa

@@ -1,0 +1,93 @@
+#pragma once
+
+// Fills a batch: which interactions, which negatives, what each row's histories and reviews are. A
+// batch is a function of the seed and the step alone, so a run can go on anywhere, and threads do
+// not matter.
+//
+// Step by step an epoch goes through a random permutation of the interactions; a domain that runs
+// out starts a fresh permutation. Nothing that is to be predicted is given away: the interaction of
+// a row is left out of both histories and both review means. For a sampled negative one random
+// interaction of the user and one of the item are left out, or a history's length would tell the
+// label.
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "host/core/context.h"
+#include "host/model/batch.h"
+#include "host/model/model_options.h"
+#include "host/model/towers.h"
+#include "host/train/neighbours.h"
+#include "host/train/review_vectors.h"
+#include "host/train/train_options.h"
+
+namespace cfaa {
+
+// What a model is trained on.
+struct TrainingData {
+  const Dataset& dataset;
+  PerDomain<PerSide<Neighbours>> neighbours;
+  PerDomain<std::unique_ptr<ReviewVectors>> reviews;  // null without the input `review`
+
+  const Domain& domain(std::size_t d) const {
+    return d == kSource ? dataset.source : dataset.target;
+  }
+};
+
+ModelShape model_shape(const TrainingData& data);
+
+template <class T>
+class BatchAssembler {
+ public:
+  BatchAssembler(const TrainingData& data, const ModelOptions& model, const TrainOptions& train);
+
+  const BatchShape& shape() const { return shape_; }
+  int64_t steps_per_epoch() const { return steps_per_epoch_; }
+  int64_t count(std::size_t domain, std::size_t side) const {
+    return data_.neighbours[domain][side].count();
+  }
+
+  // The batch of a step, in host memory. State: step, the lambdas, Adam's corrections.
+  void assemble(int64_t step, const Batch<T>& batch);
+
+  // Inputs of the entities first ... first + count - 1 with all they have, for evaluation; `rows`
+  // of the side's arrays beyond them repeat the last.
+  void assemble_entities(std::size_t domain, std::size_t side, int64_t first, int64_t count,
+                         int64_t rows, const SideBatch<T>& batch);
+
+ private:
+  // A row of one side: the entity, and the interaction left out of what it is described by.
+  struct Entry {
+    int32_t entity;
+    int32_t excluded;  // -1: none
+  };
+  // Marks by row of a table, so that finding a batch's rows costs nothing per table row.
+  struct Marks {
+    std::vector<int64_t> seen;
+    std::vector<int32_t> position;
+    int64_t now = 0;
+  };
+
+  void fill_state(int64_t step, StepState& state) const;
+  void choose_pairs(int64_t step, std::size_t domain, const DomainBatch<T>& batch);
+  void fill_side(std::size_t domain, std::size_t side, int64_t epoch, const SideBatch<T>& batch);
+  void add_history(std::size_t domain, std::size_t side, int64_t epoch, Entry entry,
+                   const EdgeLists<T>& lists, int32_t& entries);
+  void list_touched(std::size_t domain, std::size_t side, const EdgeLists<T>& lists, Marks& marks);
+  int32_t draw_negative(std::size_t domain, int64_t user, uint64_t index, uint64_t stream) const;
+  int32_t random_edge(std::size_t domain, std::size_t side, int64_t entity, uint64_t index,
+                      uint64_t stream) const;
+
+  const TrainingData& data_;
+  const ModelOptions& model_;
+  const TrainOptions& train_;
+  BatchShape shape_;
+  int64_t steps_per_epoch_ = 0;
+  Philox random_;
+  PerDomain<std::vector<double>> popularity_;  // cumulative, for popularity sampling
+  PerSide<std::vector<Entry>> entry_;
+  PerDomain<PerSide<Marks>> id_marks_, history_marks_;
+};
+
+}  // namespace cfaa

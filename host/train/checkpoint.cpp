@@ -1,0 +1,208 @@
+#include "host/train/checkpoint.h"
+
+#include <fmt/format.h>
+#include <xxhash.h>
+
+#include <algorithm>
+
+#include "host/core/atomic_file.h"
+#include "host/core/error.h"
+#include "host/core/mapped_file.h"
+#include "host/core/safetensors.h"
+
+namespace cfaa {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+std::string stem_of(int64_t step) {
+  return fmt::format("step-{:08}", step);
+}
+
+std::string hash_of(const MappedFile& file) {
+  const XXH128_hash_t hash = XXH3_128bits(file.bytes().data(), file.bytes().size());
+  return fmt::format("{:016x}{:016x}", hash.high64, hash.low64);
+}
+
+fs::path with_suffix(fs::path stem, const char* suffix) {
+  stem += suffix;
+  return stem;
+}
+
+}  // namespace
+
+json TrainState::to_json() const {
+  return {{"step", step},
+          {"best", best},
+          {"best_step", best_step},
+          {"waited", waited},
+          {"finished", finished}};
+}
+
+TrainState TrainState::from_json(const json& fields) {
+  return {fields.at("step"), fields.at("best"), fields.at("best_step"), fields.at("waited"),
+          fields.at("finished")};
+}
+
+template <class T>
+std::vector<NamedArray> copy_parameters(Context& context, Parameters<T>& parameters, bool moments) {
+  std::vector<NamedArray> arrays;
+  parameters.for_each([&](const std::string& name, MatrixView<T> array) {
+    if (!moments && name.starts_with("adam.")) return;
+    NamedArray copy{name, array.rows(), array.cols(), {}, {}};
+    if constexpr (std::is_same_v<T, float>) {
+      copy.f32 = to_host(context, array);
+    } else {
+      copy.f64 = to_host(context, array);
+    }
+    arrays.push_back(std::move(copy));
+  });
+  return arrays;
+}
+
+template <class T>
+void restore_parameters(Context& context, const std::string& path, Parameters<T>& parameters,
+                        bool moments) {
+  const SafetensorsFile file(path);
+  parameters.for_each([&](const std::string& name, MatrixView<T> array) {
+    if (!moments && name.starts_with("adam.")) return;
+    const SafetensorsEntry& entry = file.entry(name);
+    if (entry.shape != std::vector<int64_t>{array.rows(), array.cols()}) {
+      throw Error(
+          fmt::format("{}: '{}' has the shape ({}) where this model has ({}, {}); it "
+                      "belongs to another configuration or dataset",
+                      path, name, fmt::join(entry.shape, ", "), array.rows(), array.cols()));
+    }
+    const std::vector<T> values = file.read<T>(name);
+    context.runtime().copy_from_host(array.data, values.data(), values.size() * sizeof(T));
+    context.runtime().synchronize();
+  });
+}
+
+void write_arrays(const fs::path& stem, const std::vector<NamedArray>& arrays, const json& fields) {
+  const fs::path path = with_suffix(stem, ".safetensors");
+  SafetensorsWriter writer;
+  for (const NamedArray& array : arrays) {
+    const std::vector<int64_t> shape = {array.rows, array.cols};
+    if (array.f64.empty()) {
+      writer.add(array.name, shape, array.f32.data());
+    } else {
+      writer.add(array.name, shape, array.f64.data());
+    }
+  }
+  writer.write(path.string());
+  const MappedFile written(path.string());
+  json manifest = fields;
+  manifest["bytes"] = written.bytes().size();
+  manifest["xxh3_128"] = hash_of(written);
+  write_file(with_suffix(stem, ".json").string(), manifest.dump(2) + "\n");
+}
+
+json check_arrays(const fs::path& stem) {
+  const std::string manifest_path = with_suffix(stem, ".json").string();
+  const MappedFile text(manifest_path);
+  const auto* bytes = reinterpret_cast<const char*>(text.bytes().data());
+  const json manifest = json::parse(bytes, bytes + text.bytes().size(), nullptr, false);
+  if (!manifest.is_object() || !manifest.contains("xxh3_128") || !manifest.contains("bytes")) {
+    throw Error(manifest_path + ": is not a manifest of this program");
+  }
+  const std::string path = with_suffix(stem, ".safetensors").string();
+  const MappedFile file(path);
+  if (file.bytes().size() != manifest["bytes"].get<std::size_t>() ||
+      hash_of(file) != manifest["xxh3_128"].get<std::string>()) {
+    throw Error(path + ": is damaged (its bytes are not those of the manifest)");
+  }
+  return manifest;
+}
+
+Checkpoints::Checkpoints(fs::path directory, int64_t keep)
+    : directory_(std::move(directory)), keep_(keep) {
+  std::error_code ignored;
+  fs::create_directories(directory_, ignored);
+}
+
+Checkpoints::~Checkpoints() {
+  if (writer_.joinable()) writer_.join();
+}
+
+std::vector<int64_t> Checkpoints::steps() const {
+  std::vector<int64_t> found;
+  std::error_code ignored;
+  for (const auto& entry : fs::directory_iterator(directory_, ignored)) {
+    const std::string name = entry.path().filename().string();
+    if (!name.starts_with("step-") || entry.path().extension() != ".json") continue;
+    found.push_back(std::strtoll(name.c_str() + 5, nullptr, 10));
+  }
+  std::sort(found.begin(), found.end());
+  return found;
+}
+
+void Checkpoints::write_now(const std::vector<NamedArray>& arrays, const TrainState& state) {
+  write_arrays(directory_ / stem_of(state.step), arrays, {{"state", state.to_json()}});
+  std::vector<int64_t> known = steps();
+  while (static_cast<int64_t>(known.size()) > keep_) {
+    // The manifest goes first: without it the arrays are nobody's.
+    const fs::path stem = directory_ / stem_of(known.front());
+    fs::remove(with_suffix(stem, ".json"));
+    fs::remove(with_suffix(stem, ".safetensors"));
+    known.erase(known.begin());
+  }
+}
+
+void Checkpoints::write(std::vector<NamedArray> arrays, const TrainState& state) {
+  finish();
+  writer_ = std::thread([this, arrays = std::move(arrays), state] {
+    try {
+      write_now(arrays, state);
+    } catch (...) {
+      failure_ = std::current_exception();
+    }
+  });
+}
+
+void Checkpoints::finish() {
+  if (writer_.joinable()) writer_.join();
+  if (failure_ != nullptr) std::rethrow_exception(std::exchange(failure_, nullptr));
+}
+
+std::optional<Checkpoints::Found> Checkpoints::newest(int64_t step) const {
+  const std::vector<int64_t> known = steps();
+  if (known.empty()) return std::nullopt;
+  auto chosen = known.end() - 1;
+  if (step >= 0) {
+    chosen = std::find(known.begin(), known.end(), step);
+    if (chosen == known.end()) {
+      throw Error(fmt::format("{}: has no checkpoint of step {}; there are those of {}",
+                              directory_.string(), step, fmt::join(known, ", ")));
+    }
+  }
+  const fs::path stem = directory_ / stem_of(*chosen);
+  try {
+    const json manifest = check_arrays(stem);
+    return Found{*chosen, with_suffix(stem, ".safetensors").string(),
+                 TrainState::from_json(manifest.at("state"))};
+  } catch (const std::exception& damage) {
+    const std::string before =
+        chosen == known.begin()
+            ? "there is none before it: start over with --fresh"
+            : fmt::format("go on from the one before it with --from {}", *(chosen - 1));
+    throw Error(fmt::format("{}; {}", damage.what(), before));
+  }
+}
+
+void Checkpoints::clear() {
+  finish();
+  std::error_code ignored;
+  fs::remove_all(directory_, ignored);
+  fs::create_directories(directory_, ignored);
+}
+
+#define CFAA_INSTANTIATE(T)                                                            \
+  template std::vector<NamedArray> copy_parameters<T>(Context&, Parameters<T>&, bool); \
+  template void restore_parameters<T>(Context&, const std::string&, Parameters<T>&, bool);
+CFAA_INSTANTIATE(float)
+CFAA_INSTANTIATE(double)
+#undef CFAA_INSTANTIATE
+
+}  // namespace cfaa

@@ -1,0 +1,27 @@
+#pragma once
+
+// What a run did, line by line: `metrics.jsonl`, one JSON object a line with its step, and the same
+// numbers as a TensorBoard event file under `tensorboard/`. A run that goes on from a checkpoint
+// drops the lines after it, so the file is that of an uninterrupted run.
+
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json_fwd.hpp>
+
+namespace cfaa {
+
+class MetricsLog {
+ public:
+  // Keeps the lines of steps up to `step` and drops the others.
+  MetricsLog(const std::filesystem::path& run, int64_t step);
+
+  // `fields` has "step"; every number in it goes to TensorBoard under its key.
+  void add(const nlohmann::json& fields);
+
+ private:
+  void add_event(const nlohmann::json& fields);
+
+  std::ofstream lines_, events_;
+};
+
+}  // namespace cfaa

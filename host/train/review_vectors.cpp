@@ -1,0 +1,110 @@
+#include "host/train/review_vectors.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "host/core/error.h"
+
+namespace cfaa {
+
+ReviewVectors::ReviewVectors(const Domain& domain, ReviewEmbeddings embeddings, ReviewScale scale)
+    : embeddings_(std::move(embeddings)),
+      scale_(scale),
+      dim_(embeddings_.width),
+      counts_(embeddings_.counts.mapped<int32_t>()),
+      user_(domain.train.user),
+      item_(domain.train.item) {
+  CFAA_ASSERT(counts_ != nullptr);
+  add_totals(domain);
+  for (const std::size_t side : {kUser, kItem}) {
+    for (const int64_t sentences : sentences_[side]) absent_[side] += sentences == 0;
+    if (scale_ == ReviewScale::standardize) find_moments(side);
+  }
+}
+
+void ReviewVectors::read_sum(int64_t row, float* out) const {
+  const DType dtype = embeddings_.sums.dtype();
+  const std::size_t first = static_cast<std::size_t>(row * dim_) * size_of(dtype);
+  convert<float>(dtype, embeddings_.sums.bytes().data() + first, 1, dim_, out);
+}
+
+void ReviewVectors::add_totals(const Domain& domain) {
+  const PerSide<int64_t> count = {domain.users.size(), domain.items.size()};
+  for (const std::size_t side : {kUser, kItem}) {
+    total_[side].assign(static_cast<std::size_t>(count[side] * dim_), 0.0f);
+    sentences_[side].assign(static_cast<std::size_t>(count[side]), 0);
+  }
+  std::vector<float> sum(static_cast<std::size_t>(dim_));
+  for (int64_t row = 0; row < domain.train.size(); ++row) {
+    const auto r = static_cast<std::size_t>(row);
+    read_sum(row, sum.data());
+    for (const std::size_t side : {kUser, kItem}) {
+      const auto entity = static_cast<std::size_t>(side == kUser ? user_[r] : item_[r]);
+      float* total = total_[side].data() + entity * sum.size();
+      for (std::size_t c = 0; c < sum.size(); ++c) total[c] += sum[c];
+      sentences_[side][entity] += sentences(row);
+    }
+  }
+}
+
+// Mean and spread of the entities' whole vectors, feature by feature, over those that have one.
+void ReviewVectors::find_moments(std::size_t side) {
+  const auto width = static_cast<std::size_t>(dim_);
+  std::vector<double> sum(width), square(width);
+  double entities = 0;
+  for (std::size_t e = 0; e < sentences_[side].size(); ++e) {
+    if (sentences_[side][e] == 0) continue;
+    const double scale = 1.0 / static_cast<double>(sentences_[side][e]);
+    for (std::size_t c = 0; c < width; ++c) {
+      const double x = scale * total_[side][e * width + c];
+      sum[c] += x;
+      square[c] += x * x;
+    }
+    ++entities;
+  }
+  mean_[side].resize(width);
+  factor_[side].resize(width);
+  double largest = 0;
+  for (std::size_t c = 0; c < width; ++c) {
+    const double mean = entities > 0 ? sum[c] / entities : 0;
+    const double variance = entities > 0 ? square[c] / entities - mean * mean : 0;
+    mean_[side][c] = static_cast<float>(mean);
+    factor_[side][c] = static_cast<float>(std::sqrt(std::max(0.0, variance)));
+    largest = std::max(largest, static_cast<double>(factor_[side][c]));
+  }
+  // A feature that does not vary stays where it is instead of having its rounding blown up.
+  for (float& factor : factor_[side]) factor = factor > 1e-4 * largest ? 1 / factor : 0;
+}
+
+void ReviewVectors::write(std::size_t side, int64_t entity, int64_t excluded, float* out) const {
+  const auto width = static_cast<std::size_t>(dim_);
+  const auto e = static_cast<std::size_t>(entity);
+  int64_t left = sentences_[side][e];
+  if (excluded >= 0) left -= sentences(excluded);
+  if (left <= 0) {
+    std::fill_n(out, width, 0.0f);
+    out[width] = 1;
+    return;
+  }
+  const float* total = total_[side].data() + e * width;
+  const float scale = 1.0f / static_cast<float>(left);
+  if (excluded >= 0) {
+    read_sum(excluded, out);
+    for (std::size_t c = 0; c < width; ++c) out[c] = (total[c] - out[c]) * scale;
+  } else {
+    for (std::size_t c = 0; c < width; ++c) out[c] = total[c] * scale;
+  }
+  if (scale_ == ReviewScale::standardize) {
+    for (std::size_t c = 0; c < width; ++c) out[c] = (out[c] - mean_[side][c]) * factor_[side][c];
+  } else if (scale_ == ReviewScale::unit) {
+    double squares = 0;
+    for (std::size_t c = 0; c < width; ++c) squares += static_cast<double>(out[c]) * out[c];
+    const double rms = std::sqrt(squares / static_cast<double>(width));
+    if (rms > 0) {
+      for (std::size_t c = 0; c < width; ++c) out[c] = static_cast<float>(out[c] / rms);
+    }
+  }
+  out[width] = 0;
+}
+
+}  // namespace cfaa

@@ -1,0 +1,47 @@
+#pragma once
+
+// H: the mean of the sentence vectors of a user's or an item's training reviews, with one
+// interaction's own review taken out. `embed` wrote the sum and the number of sentences of every
+// training interaction; the sums stay mapped, the totals of users and items are in memory.
+
+#include <cstdint>
+#include <vector>
+
+#include "host/data/dataset.h"
+#include "host/model/batch.h"
+#include "host/model/model_options.h"
+#include "host/text/review_embeddings.h"
+
+namespace cfaa {
+
+class ReviewVectors {
+ public:
+  ReviewVectors(const Domain& domain, ReviewEmbeddings embeddings, ReviewScale scale);
+
+  int64_t dim() const { return dim_; }
+
+  // Writes dim() + 1 floats: the scaled vector of an entity without the interaction `excluded`
+  // (-1: with all), and 0; or zeros and 1 where no sentence is left.
+  void write(std::size_t side, int64_t entity, int64_t excluded, float* out) const;
+
+  // Entities without a sentence in training.
+  int64_t absent(std::size_t side) const { return absent_[side]; }
+
+ private:
+  int32_t sentences(int64_t row) const { return counts_[row]; }
+  void read_sum(int64_t row, float* out) const;
+  void add_totals(const Domain& domain);
+  void find_moments(std::size_t side);
+
+  ReviewEmbeddings embeddings_;
+  ReviewScale scale_;
+  int64_t dim_;
+  const int32_t* counts_;                      // (training interactions)
+  std::vector<int32_t> user_, item_;           // of each training interaction
+  PerSide<std::vector<float>> total_;          // (entities, dim)
+  PerSide<std::vector<int64_t>> sentences_;    // (entities)
+  PerSide<std::vector<float>> mean_, factor_;  // (dim): subtracted, then multiplied
+  PerSide<int64_t> absent_{};
+};
+
+}  // namespace cfaa

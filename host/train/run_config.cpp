@@ -1,0 +1,67 @@
+#include "host/train/run_config.h"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "host/core/error.h"
+
+namespace cfaa {
+
+std::vector<OptionSet> RunConfig::sections() {
+  return {model_option_set(model), alignment_option_set(alignment), train_option_set(train),
+          evaluation_option_set(eval)};
+}
+
+void RunConfig::read(const nlohmann::json& config, const std::string& origin) {
+  for (OptionSet& section : sections()) {
+    if (config.contains(section.section())) section.read(config[section.section()], origin);
+  }
+}
+
+void RunConfig::set(const std::string& assignment) {
+  const std::size_t equals = assignment.find('='), dot = assignment.find('.');
+  if (equals == std::string::npos || dot == std::string::npos || dot > equals) {
+    throw Error(
+        fmt::format("--set {}: must be section.key=value, such as train.epochs=5", assignment));
+  }
+  const std::string name = assignment.substr(0, dot);
+  std::vector<std::string> known;
+  for (OptionSet& section : sections()) {
+    known.push_back(section.section());
+    if (section.section() != name) continue;
+    section.set(assignment.substr(dot + 1, equals - dot - 1), assignment.substr(equals + 1),
+                "--set " + assignment);
+    return;
+  }
+  const std::string near = nearest_name(name, known);
+  throw Error(fmt::format("--set {}: '{}' is not a section; {}", assignment, name,
+                          near.empty() ? "they are model, alignment, train and eval"
+                                       : fmt::format("did you mean '{}'?", near)));
+}
+
+void RunConfig::check() const {
+  if (train.loss == ScoreLoss::bpr && train.source_negatives == 0) {
+    throw Error("train.loss is bpr, and train.negatives.source is 0: there would be no pairs");
+  }
+  if (train.loss == ScoreLoss::bpr && train.target_supervision == Supervision::positives) {
+    throw Error(
+        "train.loss is bpr, and train.target_supervision is positives: a pair needs a negative");
+  }
+  if (train.target_supervision == Supervision::negatives && train.target_negatives == 0) {
+    throw Error(
+        "train.negatives.target is 0; to train without the target's negatives set "
+        "train.target_supervision to positives or none");
+  }
+  if (model.horizontal() && model.dim < 2) {
+    throw Error("model.dim is 1; the horizontal loss compares graphs and needs at least 2");
+  }
+}
+
+nlohmann::json RunConfig::to_json() {
+  nlohmann::json config;
+  for (const OptionSet& section : sections()) config[section.section()] = section.current();
+  return config;
+}
+
+}  // namespace cfaa

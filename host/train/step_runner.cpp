@@ -1,0 +1,82 @@
+#include "host/train/step_runner.h"
+
+#include "host/core/error.h"
+
+namespace cfaa {
+
+template <class T>
+StepRunner<T>::StepRunner(Context& context, Cfaa<T>& model, BatchAssembler<T>& assembler,
+                          const TrainOptions& options)
+    : context_(context),
+      model_(model),
+      assembler_(assembler),
+      options_(options),
+      layout_(assembler.shape()) {
+  DeviceRuntime& runtime = context.runtime();
+  for (std::size_t i = 0; i < 2; ++i) {
+    host_[i] = runtime.allocate_host(layout_.bytes());
+    host_batch_[i] = layout_.at(host_[i]);
+  }
+  device_ = runtime.allocate(layout_.bytes());
+  device_batch_ = layout_.at(device_);
+  const MathMode math = options.precision == TrainPrecision::tf32 ? MathMode::tf32 : MathMode::fp32;
+  replay_ = std::make_unique<Replay>(
+      context, [this, math] { model_.step(context_, device_batch_, options_.loss, math); });
+}
+
+template <class T>
+StepRunner<T>::~StepRunner() {
+  pause();
+  for (void* memory : host_) context_.runtime().release_host(memory);
+  context_.runtime().release(device_);
+}
+
+template <class T>
+void StepRunner<T>::pause() {
+  if (assembling_.valid()) assembling_.wait();
+}
+
+template <class T>
+void StepRunner<T>::assemble_ahead(int64_t step) {
+  pause();
+  const std::size_t other = 1 - current_;
+  if (was_copied_[other]) context_.runtime().wait_for(copied_[other]);
+  ahead_ = step;
+  assembling_ = std::async(std::launch::async,
+                           [this, step, other] { assembler_.assemble(step, host_batch_[other]); });
+}
+
+template <class T>
+void StepRunner<T>::load(int64_t step) {
+  if (ahead_ != step) assemble_ahead(step);
+  assembling_.get();
+  ahead_ = -1;
+  current_ = 1 - current_;
+  context_.runtime().copy_from_host(device_, host_[current_], layout_.bytes());
+  copied_[current_] = context_.runtime().mark();
+  was_copied_[current_] = true;
+}
+
+template <class T>
+void StepRunner<T>::run(int64_t step) {
+  load(step);
+  assemble_ahead(step + 1);
+  replay_->run();
+}
+
+template <class T>
+void StepRunner<T>::run_traced(int64_t step, const Trace<T>& trace) {
+  load(step);
+  model_.step(context_, device_batch_, options_.loss, MathMode::fp32, &trace);
+}
+
+template <class T>
+StepReport StepRunner<T>::report() {
+  context_.check_faults();
+  return model_.report(context_, device_batch_);
+}
+
+template class StepRunner<float>;
+template class StepRunner<double>;
+
+}  // namespace cfaa

@@ -1,0 +1,62 @@
+#pragma once
+
+// One training step after the other: while the device computes step i, another thread assembles
+// the batch of step i + 1 into the other of two host buffers. On a GPU the buffers are pinned, the
+// batch is copied in stream order, and the step is replayed from captured graphs; a buffer is used
+// again once its copy is done.
+
+#include <future>
+#include <memory>
+
+#include "host/model/cfaa.h"
+#include "host/ops/replay.h"
+#include "host/train/batch_assembler.h"
+
+namespace cfaa {
+
+template <class T>
+class StepRunner {
+ public:
+  StepRunner(Context& context, Cfaa<T>& model, BatchAssembler<T>& assembler,
+             const TrainOptions& options);
+  ~StepRunner();
+
+  // Steps are run in ascending order, one by one.
+  void run(int64_t step);
+  // The same with every array shown to `trace`; not replayed.
+  void run_traced(int64_t step, const Trace<T>& trace);
+
+  // Waits for the device. Error for a fault of the steps since the last call.
+  StepReport report();
+
+  // The batch in device memory, and that of the last step in host memory.
+  const Batch<T>& batch() const { return device_batch_; }
+  const Batch<T>& host_batch() const { return host_batch_[current_]; }
+  // Makes a step's batch current without running it.
+  void load(int64_t step);
+
+  const Replay& replay() const { return *replay_; }
+  std::size_t bytes() const { return layout_.bytes(); }
+  // No batch is being assembled when it returns: the assembler is free for other uses.
+  void pause();
+
+ private:
+  void assemble_ahead(int64_t step);
+
+  Context& context_;
+  Cfaa<T>& model_;
+  BatchAssembler<T>& assembler_;
+  const TrainOptions& options_;
+  BatchLayout<T> layout_;
+  void* host_[2];
+  void* device_;
+  Batch<T> host_batch_[2], device_batch_;
+  std::uint64_t copied_[2] = {0, 0};  // marks behind the copies
+  bool was_copied_[2] = {false, false};
+  std::size_t current_ = 0;
+  int64_t ahead_ = -1;  // the step being assembled
+  std::future<void> assembling_;
+  std::unique_ptr<Replay> replay_;
+};
+
+}  // namespace cfaa

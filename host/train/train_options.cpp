@@ -1,0 +1,61 @@
+#include "host/train/train_options.h"
+
+namespace cfaa {
+
+OptionSet train_option_set(TrainOptions& options) {
+  OptionSet set("train");
+  set.add("epochs", options.epochs, "epochs at most", at_least(0));
+  set.add("batch_size", options.batch_size, "interactions of each domain in a step, N",
+          between(1, 65536));
+  set.add("epoch", options.epoch, "whose interactions an epoch goes through once",
+          {{"target", EpochLength::target},
+           {"source", EpochLength::source},
+           {"longest", EpochLength::longest}});
+  set.add("seed", options.seed, "of everything random", at_least(0));
+  set.add("loss", options.loss, "L_C: cross entropy (the paper's), or pairwise",
+          {{"bce", ScoreLoss::bce}, {"bpr", ScoreLoss::bpr}});
+  set.add("reduction", options.reduction, "L_C as a mean over a domain's rows, or the paper's sum",
+          {{"mean", Reduction::mean}, {"sum", Reduction::sum}});
+  set.add("target_supervision", options.target_supervision,
+          "what the target's scores learn from: positives and sampled negatives, positives alone "
+          "(the paper's letter), nothing",
+          {{"negatives", Supervision::negatives},
+           {"positives", Supervision::positives},
+           {"none", Supervision::none}});
+  set.add("negatives.source", options.source_negatives, "sampled negatives of a source positive",
+          between(0, 64));
+  set.add("negatives.target", options.target_negatives, "sampled negatives of a target positive",
+          between(0, 64));
+  set.add("negatives.sampling", options.sampling, "which items are drawn as negatives",
+          {{"uniform", NegativeSampling::uniform}, {"popularity", NegativeSampling::popularity}});
+  set.add("negatives.beta", options.sampling_beta, "exponent of the popularity", between(0, 2));
+  set.add("lambda.vertical", options.vertical, "lambda_O, the weight of L_O", at_least(0));
+  set.add("lambda.horizontal", options.horizontal, "lambda_A, the weight of L_A", at_least(0));
+  set.add("lambda.schedule", options.schedule, "the lambdas from the start, or growing to them",
+          {{"constant", LambdaSchedule::constant}, {"warmup", LambdaSchedule::warmup}});
+  set.add("lambda.warmup_epochs", options.warmup_epochs, "epochs until the lambdas are whole",
+          at_least(1));
+  set.add("learning_rate", options.learning_rate, "of Adam", positive());
+  set.add("beta1", options.beta1, "decay of Adam's first moment", between(0, 0.9999));
+  set.add("beta2", options.beta2, "decay of Adam's second moment", between(0, 0.999999));
+  set.add("epsilon", options.epsilon, "of Adam", positive());
+  set.add("weight_decay", options.weight_decay, "decoupled, times the learning rate", at_least(0));
+  set.add("max_norm", options.max_norm, "norm at which the gradient is clipped; 0: never",
+          at_least(0));
+  set.add("precision", options.precision, "float; TF32 in towers and scorer (GPU); double",
+          {{"float", TrainPrecision::f32},
+           {"tf32", TrainPrecision::tf32},
+           {"double", TrainPrecision::f64}});
+  set.add("eval_every", options.eval_every, "epochs between validations; 0: none", at_least(0));
+  set.add("metric", options.metric, "the target's metric that chooses the best epoch");
+  set.add("patience", options.patience,
+          "validations without a better one before it stops; 0: never", at_least(0));
+  set.add("log_every", options.log_every, "steps between lines of the log", at_least(1));
+  set.add("checkpoint_every", options.checkpoint_every,
+          "steps between checkpoints; 0: at the end of each epoch", at_least(0));
+  set.add("keep_checkpoints", options.keep_checkpoints, "newest checkpoints kept, besides the best",
+          at_least(1));
+  return set;
+}
+
+}  // namespace cfaa

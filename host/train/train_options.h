@@ -1,0 +1,54 @@
+#pragma once
+
+// How the model is trained: the `train` section of the configuration, by its keys.
+
+#include <cstdint>
+#include <string>
+
+#include "host/core/options.h"
+#include "host/model/cfaa.h"
+
+namespace cfaa {
+
+enum class Supervision { negatives, positives, none };
+enum class Reduction { mean, sum };
+enum class NegativeSampling { uniform, popularity };
+enum class EpochLength { target, source, longest };
+enum class LambdaSchedule { constant, warmup };
+enum class TrainPrecision { f32, tf32, f64 };
+
+struct TrainOptions {
+  int64_t epochs = 50;
+  int64_t batch_size = 256;
+  EpochLength epoch = EpochLength::target;
+  int64_t seed = 0;
+  ScoreLoss loss = ScoreLoss::bce;
+  Reduction reduction = Reduction::mean;
+  Supervision target_supervision = Supervision::negatives;
+  int64_t source_negatives = 1, target_negatives = 4;
+  NegativeSampling sampling = NegativeSampling::uniform;
+  double sampling_beta = 0.75;
+  double vertical = 0.5, horizontal = 0.1;  // lambda_O, lambda_A
+  LambdaSchedule schedule = LambdaSchedule::constant;
+  int64_t warmup_epochs = 5;
+  double learning_rate = 1e-3;
+  double beta1 = 0.9, beta2 = 0.999, epsilon = 1e-8;
+  double weight_decay = 1e-4;
+  double max_norm = 0;
+  TrainPrecision precision = TrainPrecision::f32;
+  int64_t eval_every = 1;
+  std::string metric = "NDCG@10";
+  int64_t patience = 10;
+  int64_t log_every = 20;
+  int64_t checkpoint_every = 0;
+  int64_t keep_checkpoints = 2;
+
+  // Negatives of each interaction that a step really draws.
+  PerDomain<int64_t> negatives() const {
+    return {source_negatives, target_supervision == Supervision::negatives ? target_negatives : 0};
+  }
+};
+
+OptionSet train_option_set(TrainOptions& options);
+
+}  // namespace cfaa

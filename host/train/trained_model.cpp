@@ -1,0 +1,233 @@
+#include "host/train/trained_model.h"
+
+#include <algorithm>
+
+#include "host/core/error.h"
+#include "host/ops/grouped_linear.h"
+#include "host/ops/pair_scores.h"
+#include "host/ops/top_k.h"
+
+namespace cfaa {
+namespace {
+
+constexpr int64_t kBlockRows = 512;  // entities embedded at a time
+
+// The memory of a batch on the host and, apart from it on a GPU, on the device.
+class BatchMemory {
+ public:
+  BatchMemory(Context& context, std::size_t bytes) : runtime_(context.runtime()), bytes_(bytes) {
+    host_ = runtime_.allocate_host(bytes);
+    device_ = runtime_.kind() == DeviceKind::cpu ? host_ : runtime_.allocate(bytes);
+  }
+  ~BatchMemory() {
+    if (device_ != host_) runtime_.release(device_);
+    runtime_.release_host(host_);
+  }
+  BatchMemory(const BatchMemory&) = delete;
+  BatchMemory& operator=(const BatchMemory&) = delete;
+
+  void* host() const { return host_; }
+  void* device() const { return device_; }
+  void upload() {
+    if (device_ != host_) runtime_.copy_from_host(device_, host_, bytes_);
+  }
+
+ private:
+  DeviceRuntime& runtime_;
+  std::size_t bytes_;
+  void* host_;
+  void* device_;
+};
+
+// Layers of an MLP scorer on the device, and every user's and item's part of the first.
+class MlpBlocks {
+ public:
+  MlpBlocks(Context& context, const DomainEmbeddings& embeddings, const ScorerArrays& arrays)
+      : embeddings_(embeddings), arrays_(arrays) {
+    const ScorerLayer& first = arrays.layers[0];
+    CFAA_ASSERT(first.in == 2 * embeddings.dim);
+    for (std::size_t side = 0; side < 2; ++side) {
+      part_[side] = first_layer(context, side);
+      z_[side] = Tensor<float, 2>(context, {embeddings.count[side], embeddings.dim},
+                                  embeddings.z[side].data());
+      part_on_device_[side] =
+          Tensor<float, 2>(context, {embeddings.count[side], first.out}, part_[side].data());
+    }
+    for (std::size_t l = 1; l < arrays.layers.size(); ++l) {
+      const ScorerLayer& layer = arrays.layers[l];
+      weight_.emplace_back(context, std::array{layer.out, layer.in}, layer.weight.data());
+      bias_.emplace_back(context, std::array{layer.out}, layer.bias.data());
+    }
+  }
+
+  // Scores of `users` and items first .. last - 1.
+  void block(Context& context, std::span<const int32_t> users, int64_t first, int64_t last,
+             MatrixView<float> scores) const {
+    const Arena::Scope scope(context.scratch());
+    const auto rows = static_cast<int64_t>(users.size());
+    if (arrays_.dot) {
+      dot_scores(context, gather(context, users, embeddings_.z[kUser], embeddings_.dim),
+                 slice(z_[kItem].view(), first, last), scores);
+    }
+    std::vector<PairLayer<float>> layers;
+    for (std::size_t l = 0; l < weight_.size(); ++l) {
+      layers.push_back({weight_[l].view(), bias_[l].view()});
+    }
+    const int64_t width = arrays_.layers[0].out;
+    const MatrixView<const float> part = gather(context, users, part_[kUser], width);
+    CFAA_ASSERT(part.rows() == rows);
+    pair_scores<float>(context, part, slice(part_on_device_[kItem].view(), first, last), layers,
+                       arrays_.dot, scores);
+  }
+
+  // The same of one user and some items, on the host.
+  void pairs(int32_t user, std::span<const int32_t> items, double* scores) const {
+    const auto dim = static_cast<std::size_t>(embeddings_.dim);
+    const auto width = static_cast<std::size_t>(arrays_.layers[0].out);
+    std::vector<float> x, y;
+    for (std::size_t i = 0; i < items.size(); ++i) {
+      const auto item = static_cast<std::size_t>(items[i]);
+      double score = 0;
+      if (arrays_.dot) {
+        const float* u = embeddings_.z[kUser].data() + static_cast<std::size_t>(user) * dim;
+        const float* v = embeddings_.z[kItem].data() + item * dim;
+        for (std::size_t c = 0; c < dim; ++c) score += static_cast<double>(u[c]) * v[c];
+      }
+      x.resize(width);
+      for (std::size_t h = 0; h < width; ++h) {
+        x[h] = std::max(0.0f, part_[kUser][static_cast<std::size_t>(user) * width + h] +
+                                  part_[kItem][item * width + h]);
+      }
+      for (std::size_t l = 1; l < arrays_.layers.size(); ++l) {
+        const ScorerLayer& layer = arrays_.layers[l];
+        const auto in = static_cast<std::size_t>(layer.in);
+        y.assign(static_cast<std::size_t>(layer.out), 0);
+        for (std::size_t o = 0; o < y.size(); ++o) {
+          double sum = layer.bias[o];
+          for (std::size_t k = 0; k < in; ++k) {
+            sum += static_cast<double>(layer.weight[o * in + k]) * x[k];
+          }
+          y[o] = static_cast<float>(sum);
+          if (l + 1 < arrays_.layers.size()) y[o] = std::max(0.0f, y[o]);
+        }
+        x.swap(y);
+      }
+      scores[i] = score + x[0];
+    }
+  }
+
+ private:
+  std::vector<float> first_layer(Context& context, std::size_t side) const {
+    const ScorerLayer& layer = arrays_.layers[0];
+    const int64_t count = embeddings_.count[side], dim = embeddings_.dim;
+    const Tensor<float, 2> z(context, {count, dim}, embeddings_.z[side].data());
+    const Tensor<float, 2> weight(context, {layer.out, layer.in}, layer.weight.data());
+    // The bias goes with the users' part.
+    const std::vector<float> zeros(static_cast<std::size_t>(layer.out));
+    const Tensor<float, 1> bias(context, {layer.out},
+                                side == kUser ? layer.bias.data() : zeros.data());
+    const Tensor<float, 2> out(context, {count, layer.out});
+    const MatrixView<const float> half(weight.view().data + static_cast<int64_t>(side) * dim,
+                                       {layer.out, dim}, {layer.in, 1});
+    const LinearLayer<float> linear{z.view(), half, bias.view(), out.view()};
+    grouped_linear<float>(context, std::span(&linear, 1), Activation::none);
+    return out.to_host();
+  }
+
+  // Rows of a host array, on the device.
+  static MatrixView<const float> gather(Context& context, std::span<const int32_t> rows,
+                                        const std::vector<float>& array, int64_t width) {
+    const auto count = static_cast<int64_t>(rows.size());
+    std::vector<float> chosen(rows.size() * static_cast<std::size_t>(width));
+    for (std::size_t r = 0; r < rows.size(); ++r) {
+      std::copy_n(array.data() + static_cast<int64_t>(rows[r]) * width, width,
+                  chosen.data() + static_cast<int64_t>(r) * width);
+    }
+    const MatrixView<float> taken = context.scratch().take<float, 2>({count, width});
+    context.runtime().copy_from_host(taken.data, chosen.data(), chosen.size() * sizeof(float));
+    context.runtime().synchronize();
+    return taken;
+  }
+  static MatrixView<const float> slice(MatrixView<float> matrix, int64_t first, int64_t last) {
+    return {matrix.data + first * matrix.stride[0], {last - first, matrix.cols()}, matrix.stride};
+  }
+
+  const DomainEmbeddings& embeddings_;
+  ScorerArrays arrays_;
+  PerSide<std::vector<float>> part_;
+  PerSide<Tensor<float, 2>> z_, part_on_device_;
+  std::vector<Tensor<float, 2>> weight_;
+  std::vector<Tensor<float, 1>> bias_;
+};
+
+}  // namespace
+
+template <class T>
+DomainEmbeddings embed_domain(Context& context, const Cfaa<T>& model, BatchAssembler<T>& assembler,
+                              std::size_t domain) {
+  BatchShape shape = assembler.shape();
+  shape.n = kBlockRows;
+  shape.negatives = {0, 0};
+  const BatchLayout<T> layout(shape);
+  BatchMemory memory(context, layout.bytes());
+  const Tensor<T, 2> z(context, {kBlockRows, model.options().dim});
+
+  DomainEmbeddings result;
+  result.dim = model.options().dim;
+  for (std::size_t side = 0; side < 2; ++side) {
+    const int64_t count = assembler.count(domain, side);
+    result.count[side] = count;
+    result.z[side].reserve(static_cast<std::size_t>(count * result.dim));
+    for (int64_t first = 0; first < count; first += kBlockRows) {
+      const int64_t rows = std::min(kBlockRows, count - first);
+      assembler.assemble_entities(domain, side, first, rows, kBlockRows,
+                                  layout.at(memory.host()).domain[domain].side[side]);
+      memory.upload();
+      model.embed(context, domain, side, layout.at(memory.device()).domain[domain].side[side],
+                  z.view());
+      const std::vector<T> block = z.to_host();
+      result.z[side].insert(result.z[side].end(), block.begin(), block.begin() + rows * result.dim);
+    }
+  }
+  return result;
+}
+
+template <class T>
+ScorerArrays scorer_arrays(Context& context, Cfaa<T>& model) {
+  ScorerArrays arrays;
+  arrays.dot = model.options().dot();
+  const PairScorer<T>& scorer = model.scorer();
+  for (std::size_t l = 0; l < scorer.weights().size(); ++l) {
+    const MatrixView<T> weight = model.parameters().weight(scorer.weights()[l]);
+    const std::vector<T> values = to_host(context, weight);
+    const std::vector<T> bias = to_host(context, model.parameters().bias(scorer.biases()[l]));
+    arrays.layers.push_back(
+        {weight.rows(), weight.cols(), {values.begin(), values.end()}, {bias.begin(), bias.end()}});
+  }
+  return arrays;
+}
+
+std::unique_ptr<Scorer> make_scorer(Context& context, const DomainEmbeddings& embeddings,
+                                    const ScorerArrays& arrays) {
+  if (arrays.layers.empty()) {
+    return std::make_unique<DotScorer<float>>(embeddings.view(kUser), embeddings.view(kItem));
+  }
+  const auto blocks = std::make_shared<MlpBlocks>(context, embeddings, arrays);
+  return std::make_unique<BlockScorer>(
+      embeddings.count[kUser], embeddings.count[kItem],
+      [blocks](Context& where, std::span<const int32_t> users, int64_t first, int64_t last,
+               MatrixView<float> scores) { blocks->block(where, users, first, last, scores); },
+      [blocks](int32_t user, std::span<const int32_t> items, double* scores) {
+        blocks->pairs(user, items, scores);
+      });
+}
+
+#define CFAA_INSTANTIATE(T)                                                               \
+  template DomainEmbeddings embed_domain<T>(Context&, const Cfaa<T>&, BatchAssembler<T>&, \
+                                            std::size_t);                                 \
+  template ScorerArrays scorer_arrays<T>(Context&, Cfaa<T>&);
+CFAA_INSTANTIATE(float)
+CFAA_INSTANTIATE(double)
+#undef CFAA_INSTANTIATE
+
+}  // namespace cfaa

@@ -1,0 +1,272 @@
+#include "host/train/trainer.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <optional>
+
+#include "host/core/atomic_file.h"
+#include "host/core/error.h"
+#include "host/core/log.h"
+#include "host/core/progress.h"
+#include "host/eval/evaluation.h"
+#include "host/train/checkpoint.h"
+#include "host/train/metrics_log.h"
+#include "host/train/step_runner.h"
+#include "host/train/trace.h"
+#include "host/train/trained_model.h"
+
+namespace cfaa {
+namespace {
+
+using nlohmann::json;
+
+// "NDCG@10" -> which metric, which k.
+struct MetricName {
+  std::size_t metric = 0;
+  int64_t k = 10;
+};
+
+MetricName parse_metric(const std::string& text) {
+  const std::size_t at = text.find('@');
+  if (at != std::string::npos) {
+    for (std::size_t m = 0; m < kMetrics; ++m) {
+      const int64_t k = std::atoll(text.c_str() + at + 1);
+      if (text.substr(0, at) == kMetricNames[m] && k >= 1) return {m, k};
+    }
+  }
+  throw Error(
+      fmt::format("train.metric is '{}'; it must be one of HR, Recall, NDCG, MRR, "
+                  "Precision and a length, such as NDCG@10",
+                  text));
+}
+
+json metric_fields(const Part& part) {
+  json fields = json::object();
+  for (const MetricsAt& at : part.metrics) {
+    for (std::size_t m = 0; m < kMetrics; ++m) {
+      fields[fmt::format("{}@{}", kMetricNames[m], at.k)] = at.value[m];
+    }
+  }
+  return fields;
+}
+
+template <class T>
+class Trainer {
+ public:
+  Trainer(Context& context, const TrainingData& data, const RunConfig& config,
+          const TrainerOptions& options)
+      : context_(context),
+        data_(data),
+        config_(config),
+        options_(options),
+        metric_(parse_metric(config.train.metric)),
+        assembler_(data, config_.model, config_.train),
+        model_(context, config_.model, config_.alignment, model_shape(data), assembler_.shape()),
+        runner_(context, model_, assembler_, config_.train),
+        checkpoints_(options.run / "checkpoints", config.train.keep_checkpoints) {
+    start();
+    log_.emplace(options.run, state_.step);
+  }
+
+  TrainOutcome run() {
+    const int64_t per_epoch = assembler_.steps_per_epoch();
+    const int64_t total = config_.train.epochs * per_epoch;
+    Progress progress("training", total, "steps");
+    progress.advance(state_.step);
+    while (state_.step < total && !state_.finished) {
+      step(progress);
+      const bool epoch_done = state_.step % per_epoch == 0;
+      if (epoch_done) end_epoch(state_.step / per_epoch, progress);
+      const bool stop = options_.stop != nullptr && options_.stop->load();
+      const int64_t every = config_.train.checkpoint_every;
+      if (every > 0 ? state_.step % every == 0 || state_.finished : epoch_done) {
+        checkpoint();
+      } else if (stop) {
+        checkpoint();
+      }
+      if (stop && state_.step < total && !state_.finished) {
+        checkpoints_.finish();
+        return {true, state_.step, {}};
+      }
+    }
+    progress.finish();
+    checkpoints_.finish();
+    return {false, state_.step, test()};
+  }
+
+ private:
+  void start() {
+    const auto found = checkpoints_.newest(options_.from);
+    if (found.has_value()) {
+      restore_parameters<T>(context_, found->arrays, model_.parameters(), true);
+      state_ = found->state;
+      log_info(fmt::format("going on from step {} of {}", state_.step, options_.run.string()));
+      return;
+    }
+    runner_.load(0);
+    model_.initialize(context_, runner_.batch(), static_cast<uint64_t>(config_.train.seed));
+  }
+
+  void step(Progress& progress) {
+    const int64_t step = state_.step;
+    if (!options_.trace.empty() && step < options_.trace_steps) {
+      write_trace<T>(context_, options_.trace, step, runner_, model_, data_, config_);
+    } else {
+      runner_.run(step);
+    }
+    ++state_.step;
+    progress.advance(1);
+    if (state_.step % config_.train.log_every != 0 &&
+        state_.step % assembler_.steps_per_epoch() != 0) {
+      return;
+    }
+    const StepReport report = report_or_explain();
+    const double total = report.score_source + report.score_target +
+                         config_.train.vertical * report.vertical +
+                         config_.train.horizontal * report.horizontal;
+    log_->add({{"step", state_.step},
+               {"epoch", static_cast<double>(state_.step) /
+                             static_cast<double>(assembler_.steps_per_epoch())},
+               {"loss/score_source", report.score_source},
+               {"loss/score_target", report.score_target},
+               {"loss/vertical", report.vertical},
+               {"loss/horizontal", report.horizontal},
+               {"norm/score", report.score_norm},
+               {"norm/vertical", report.vertical_norm},
+               {"norm/horizontal", report.horizontal_norm},
+               {"norm/gradient", report.gradient_norm},
+               {"target_probability", report.target_probability}});
+    progress.note(fmt::format("loss {:.4f} (L_C {:.4f} + {:.4f}, L_O {:.4f}, L_A {:.4f})", total,
+                              report.score_source, report.score_target, report.vertical,
+                              report.horizontal));
+    if (config_.train.target_supervision == Supervision::positives &&
+        report.target_probability > 0.95) {
+      log_once(
+          "the mean probability of the target's scores is above 0.95: with positives alone they "
+          "saturate and cannot rank; see train.target_supervision");
+    }
+  }
+
+  StepReport report_or_explain() {
+    try {
+      const StepReport report = runner_.report();
+      for (const double value : {report.score_source, report.score_target, report.vertical,
+                                 report.horizontal, report.gradient_norm}) {
+        if (!std::isfinite(value)) throw Error("a loss or its gradient is NaN or infinite");
+      }
+      return report;
+    } catch (const Error& error) {
+      throw Error(
+          fmt::format("training broke between steps {} and {}: {}; the last checkpoint of "
+                      "{} is good",
+                      std::max<int64_t>(0, state_.step - config_.train.log_every), state_.step,
+                      error.what(), options_.run.string()));
+    }
+  }
+
+  Evaluation evaluate_domain(std::size_t domain, Split split, std::vector<int64_t> ks,
+                             int64_t bootstrap) {
+    runner_.pause();
+    const HeldOut held_out = make_held_out(data_.domain(domain), split, config_.eval.mask);
+    const DomainEmbeddings embeddings = embed_domain<T>(context_, model_, assembler_, domain);
+    const auto scorer = make_scorer(context_, embeddings, scorer_arrays<T>(context_, model_));
+    EvaluationOptions evaluation = config_.eval.options();
+    evaluation.ks = std::move(ks);
+    evaluation.bootstrap = bootstrap;
+    return evaluate(context_, *scorer, held_out, evaluation);
+  }
+
+  void end_epoch(int64_t epoch, Progress& progress) {
+    const int64_t every = config_.train.eval_every;
+    if (every == 0 || epoch % every != 0) return;
+    const Evaluation valid = evaluate_domain(kTarget, Split::valid, {metric_.k}, 0);
+    const double value = valid.all.metrics[0].value[metric_.metric];
+    if (state_.best_step < 0 || value > state_.best) {
+      state_.best = value;
+      state_.best_step = state_.step;
+      state_.waited = 0;
+      save_best();
+    } else if (++state_.waited >= config_.train.patience && config_.train.patience > 0) {
+      state_.finished = true;
+    }
+    json fields = {{"step", state_.step}, {"epoch", epoch}};
+    const json metrics = metric_fields(valid.all);
+    for (const auto& [key, number] : metrics.items()) fields["valid/" + key] = number;
+    log_->add(fields);
+    progress.note(fmt::format("epoch {}, {} {:.4f} (best {:.4f})", epoch, config_.train.metric,
+                              value, state_.best));
+  }
+
+  void save_best() {
+    write_arrays(options_.run / "best", copy_parameters<T>(context_, model_.parameters(), false),
+                 {{"step", state_.step}, {"metric", config_.train.metric}, {"value", state_.best}});
+  }
+
+  void checkpoint() {
+    runner_.report();  // faults: a broken step must not become a checkpoint
+    checkpoints_.write(copy_parameters<T>(context_, model_.parameters(), true), state_);
+  }
+
+  json test() {
+    if (state_.best_step < 0) {
+      state_.best_step = state_.step;
+      save_best();
+    } else {
+      restore_parameters<T>(context_, (options_.run / "best.safetensors").string(),
+                            model_.parameters(), false);
+    }
+    json result = {{"steps", state_.step},
+                   {"best_step", state_.best_step},
+                   {"metric", config_.train.metric},
+                   {"valid", state_.best}};
+    const std::vector<int64_t> ks = config_.eval.options().ks;
+    for (const std::size_t domain : {kTarget, kSource}) {
+      const Evaluation evaluation =
+          evaluate_domain(domain, Split::test, ks, config_.eval.bootstrap);
+      json fields = metric_fields(evaluation.all);
+      fields["users"] = evaluation.all.users;
+      fields["positives"] = evaluation.all.positives;
+      result[domain == kTarget ? "target" : "source"] = fields;
+    }
+    write_file((options_.run / "result.json").string(), result.dump(2) + "\n");
+    return result;
+  }
+
+  Context& context_;
+  const TrainingData& data_;
+  const RunConfig config_;
+  const TrainerOptions& options_;
+  MetricName metric_;
+  BatchAssembler<T> assembler_;
+  Cfaa<T> model_;
+  StepRunner<T> runner_;
+  Checkpoints checkpoints_;
+  TrainState state_;
+  std::optional<MetricsLog> log_;
+};
+
+}  // namespace
+
+TrainOutcome train(Context& context, const TrainingData& data, const RunConfig& config,
+                   const TrainerOptions& options) {
+  config.check();
+  if (config.train.precision == TrainPrecision::f64) {
+    return Trainer<double>(context, data, config, options).run();
+  }
+  return Trainer<float>(context, data, config, options).run();
+}
+
+TrainingData load_training_data(const Dataset& dataset, const ModelOptions& model) {
+  TrainingData data{dataset, {}, {}};
+  for (std::size_t d = 0; d < 2; ++d) data.neighbours[d] = make_neighbours(data.domain(d));
+  if (!model.has("review")) return data;
+  auto [source, target] = load_review_embeddings(dataset);
+  data.reviews[kSource] =
+      std::make_unique<ReviewVectors>(dataset.source, std::move(source), model.review_scale);
+  data.reviews[kTarget] =
+      std::make_unique<ReviewVectors>(dataset.target, std::move(target), model.review_scale);
+  return data;
+}
+
+}  // namespace cfaa

@@ -1,0 +1,94 @@
+#pragma once
+
+// Two small domains in memory, with review vectors, for tests of the model and of training.
+
+#include <memory>
+
+#include "host/core/npy.h"
+#include "host/train/batch_assembler.h"
+#include "tests/on_device.h"
+#include "tests/temporary_folder.h"
+
+namespace cfaa::test {
+
+class SmallWorld {
+ public:
+  // The source has labels 0 and 1, the target positives only. Every user and item has at least one
+  // interaction but the last item of the target, which has none.
+  explicit SmallWorld(int64_t users = 7, int64_t items = 5, int64_t review_dim = 4)
+      : data_{dataset_, {}, {}} {
+    fill(dataset_.source, "source", users, items, true);
+    fill(dataset_.target, "target", users + 2, items + 1, false);
+    for (std::size_t d = 0; d < 2; ++d) {
+      const Domain& domain = data_.domain(d);
+      data_.neighbours[d] = make_neighbours(domain);
+      data_.reviews[d] = std::make_unique<ReviewVectors>(domain, embeddings(domain, review_dim),
+                                                         ReviewScale::standardize);
+    }
+  }
+
+  const TrainingData& data() const { return data_; }
+  const Dataset& dataset() const { return dataset_; }
+
+ private:
+  static void fill(Domain& domain, const char* name, int64_t users, int64_t items, bool labels) {
+    domain.name = name;
+    for (int64_t u = 0; u < users; ++u) domain.users.append("u" + std::to_string(100 + u));
+    for (int64_t i = 0; i < items; ++i) domain.items.append("i" + std::to_string(100 + i));
+    for (int64_t u = 0; u < users; ++u) {
+      for (int64_t i = 0; i < items - (labels ? 0 : 1); ++i) {
+        if ((u + 2 * i) % 3 == 2 && i != u % (items - 1)) continue;
+        domain.train.user.push_back(static_cast<int32_t>(u));
+        domain.train.item.push_back(static_cast<int32_t>(i));
+        domain.train.label.push_back(labels && (u * i) % 4 == 1 ? 0.0f : 1.0f);
+        domain.train.rating.push_back(5);
+        domain.train.time.push_back(0);
+      }
+    }
+  }
+
+  // Row 0 of each domain is a review without a sentence.
+  ReviewEmbeddings embeddings(const Domain& domain, int64_t dim) const {
+    const int64_t rows = domain.train.size();
+    std::vector<float> sums = normal<float>(rows * dim, domain.name == "source" ? 5 : 6, 0.2);
+    std::vector<int32_t> counts(static_cast<std::size_t>(rows));
+    for (std::size_t r = 0; r < counts.size(); ++r) counts[r] = static_cast<int32_t>(r % 4);
+    std::fill_n(sums.begin(), dim, 0.0f);
+    const auto write = [&](const char* what, std::vector<int64_t> shape, const auto* values) {
+      const std::string path = folder_.path(domain.name + what);
+      write_npy(path, shape, values);
+      return NpyFile(path);
+    };
+    return {write("_sums.npy", {rows, dim}, sums.data()),
+            write("_counts.npy", {rows}, counts.data()),
+            write("_users.npy", {rows, dim}, sums.data()),
+            write("_items.npy", {rows, dim}, sums.data()),
+            dim,
+            {}};
+  }
+
+  TemporaryFolder folder_;
+  Dataset dataset_;
+  TrainingData data_;
+};
+
+// A model small enough for its every parameter to be nudged.
+inline ModelOptions small_model() {
+  ModelOptions options;
+  options.dim = 6;
+  options.id_dim = 3;
+  options.history_dim = 2;
+  options.layers = {5};
+  options.dropout = 0.3;
+  options.scorer_layers = {4};
+  return options;
+}
+
+inline TrainOptions small_training() {
+  TrainOptions options;
+  options.batch_size = 8;
+  options.target_negatives = 2;
+  return options;
+}
+
+}  // namespace cfaa::test
