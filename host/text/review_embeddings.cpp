@@ -65,7 +65,8 @@ json read_embed_json(const Domain& domain) {
 
 ReviewEmbeddings load_review_embeddings(const Domain& domain) {
   json description = read_embed_json(domain);
-  for (const auto& [key, value] : review_identity(domain).items()) {
+  const json identity = review_identity(domain);
+  for (const auto& [key, value] : identity.items()) {
     if (description["settings"].value(key, json()) == value) continue;
     stale(domain, key == "text" ? "was made from other review texts than there are now"
                                 : "was made from other users, items or splits than there are now");
