@@ -131,7 +131,7 @@ TEST_F(EmbedProgram, StandardInputAndCompressedFilesGiveTheSameBytes) {
 }
 
 TEST_F(EmbedProgram, KilledTwentyTimesTheCorpusComesOutTheSame) {
-  write_text(folder_.path("a.txt"), as_lines(random_texts(6000, 2)));
+  write_text(folder_.path("a.txt"), as_lines(random_texts(1500, 2)));
   const std::string rest = "--unit sentence --window 100 --batch-tokens 64";
   const auto before = std::chrono::steady_clock::now();
   ASSERT_EQ(run("a.txt --out expected.npy " + rest).code, 0);
