@@ -21,7 +21,6 @@ import gzip
 import json
 import os
 import pathlib
-import resource
 import subprocess
 import sys
 import tempfile
@@ -97,16 +96,27 @@ def ready_batches(size):
         yield batch, mask
 
 
+# A child's peak memory counts that of the process it was forked from, so embed is started from a
+# small one, which prints the peak to its standard error as its last line.
+LAUNCHER = ("import resource, subprocess, sys; code = subprocess.run(sys.argv[1:]).returncode; "
+            "print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss, file=sys.stderr); "
+            "sys.exit(code)")
+memory = 0.0  # GB
+
+
 def ours():
+    global memory
     out = folder / "vectors.npy"
     start = time.perf_counter()
     done = subprocess.run(
-        [options.program, "embed", str(corpus), "--model", str(options.model), "--as",
-         "sentence-transformers", "--out", str(out), "--threads", str(options.threads), "--device",
-         "cpu", "--fresh", "--json"], capture_output=True, text=True)
+        [sys.executable, "-S", "-c", LAUNCHER, options.program, "embed", str(corpus), "--model",
+         str(options.model), "--as", "sentence-transformers", "--out", str(out), "--threads",
+         str(options.threads), "--device", "cpu", "--fresh", "--json"],
+        capture_output=True, text=True)
     whole = time.perf_counter() - start
     if done.returncode:
         sys.exit(done.stderr)
+    memory = max(memory, int(done.stderr.splitlines()[-1]) / 1e6)
     return json.loads(done.stdout)["seconds"], whole, out
 
 
@@ -187,7 +197,6 @@ for _ in range(options.rounds):
         start = time.perf_counter()
         run()
         best[name] = min(best[name], time.perf_counter() - start)
-memory = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1e6  # of the largest child
 
 print(f"{len(texts)} sentences, {tokens} tokens, {options.threads} threads, float32; least cosine to "
       f"encode() {cosine:.7f}\nFMA peak {1e-9 * peak:.0f} GFLOP/s; embed's peak memory {memory:.2f} GB")
