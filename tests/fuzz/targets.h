@@ -160,7 +160,10 @@ inline void compressed(std::string_view bytes) {
   const MemoryFile file(bytes);
   const auto whole = decompressed(file, 8192, 1 << 14, kMost);
   if (whole && whole->empty()) return;
-  must(decompressed(file, 16, 977, kMost) == whole, "the buffers' sizes change nothing");
+  // Smaller steps may pass the most that is read where larger ones came to the damage behind it.
+  const auto pieces = decompressed(file, 16, 977, kMost);
+  if (pieces && pieces->empty()) return;
+  must(pieces == whole, "the buffers' sizes change nothing");
 }
 
 inline void npy(std::string_view bytes) {
