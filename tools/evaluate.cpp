@@ -230,9 +230,6 @@ void add_evaluate(CLI::App& app) {
                       ".npy of items x D, rows as in items.tsv");
   command->add_option("--scores", arguments->scores, ".npy of users x items, instead");
   command->add_option("--data", arguments->data, "where the run's data is now");
-  command->add_option("--domain", arguments->evaluation.domain, "target or source")
-      ->capture_default_str()
-      ->check(CLI::IsMember({"target", "source"}));
   arguments->evaluation.add_to(*command);
   arguments->device.add_to(*command);
   const auto apply_flags =

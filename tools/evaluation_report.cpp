@@ -156,6 +156,9 @@ void write_lists(const std::string& path, const Lists& lists, const HeldOut& hel
 }  // namespace
 
 void EvaluationFlags::add_to(CLI::App& command) {
+  command.add_option("--domain", domain, "target or source")
+      ->capture_default_str()
+      ->check(CLI::IsMember({"target", "source"}));
   command.add_option("--split", split, "test or valid")
       ->capture_default_str()
       ->check(CLI::IsMember({"test", "valid"}));

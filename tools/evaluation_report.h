@@ -20,8 +20,8 @@ struct EvaluationFlags {
   EvaluationConfig eval;
   bool json = false;
 
-  // --split, --config, --per-user, --lists and --json. Those of the `eval` section, and --domain
-  // where a command has it, are added by the command.
+  // --domain, --split, --config, --per-user, --lists and --json. Those of the `eval` section are
+  // added by the command, which has to hand over what add_option_flags gives it.
   void add_to(CLI::App& command);
   // Reads the `eval` section of --config, then applies the flags of the command line.
   void read(const std::function<void()>& apply_flags);
