@@ -211,7 +211,8 @@ void add_compare(CLI::App& app) {
                    "what train or 'baseline --out' wrote; seed-* folders in one count as one row")
       ->required();
   command->add_option("--metrics", arguments->metrics, "columns, such as NDCG@10,HR@5")
-      ->delimiter(',');
+      ->delimiter(',')
+      ->allow_extra_args(false);
   command->add_option("--domain", arguments->domain, "target or source")
       ->capture_default_str()
       ->check(CLI::IsMember({"target", "source"}));
