@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "host/data/review_text.h"
 #include "tests/compare.h"
 #include "tests/program.h"
 #include "tests/temporary_folder.h"
@@ -20,7 +21,8 @@ void write_domain(const TemporaryFolder& folder, const std::string& domain) {
   std::filesystem::create_directories(folder.path(at));
   const std::string header =
       "user_id:token\titem_id:token\trating:float\tlabel:float\ttimestamp:float\n";
-  std::string train = header, valid = header, test = header, text;
+  std::string train = header, valid = header, test = header;
+  std::vector<std::string_view> texts;
   std::string users = "index\tuser_id\ttraining_interactions\n";
   std::string items = "index\titem_id\ttraining_interactions\n";
   for (int i = 0; i < 16; ++i)
@@ -31,7 +33,7 @@ void write_domain(const TemporaryFolder& folder, const std::string& domain) {
     for (int i = 0; i < 8; ++i) {
       std::string& rows = i == u / 2 % 8 ? test : i == (u / 2 + 3) % 8 ? valid : train;
       rows += user + "\ti" + std::to_string(100 + u % 2 * 8 + i) + "\t5\t1\t0\n";
-      if (&rows == &train) text += "fine\n";
+      if (&rows == &train) texts.emplace_back("fine");
     }
   }
   write_text(folder.path(at + "users.tsv"), users);
@@ -39,7 +41,7 @@ void write_domain(const TemporaryFolder& folder, const std::string& domain) {
   write_text(folder.path(at + domain + ".train.inter"), train);
   write_text(folder.path(at + domain + ".valid.inter"), valid);
   write_text(folder.path(at + domain + ".test.inter"), test);
-  write_text(folder.path(at + domain + ".train.text"), text);
+  write_review_text(folder.path(at + domain + ".train.text"), texts);
 }
 
 class RunProgram : public testing::Test {
