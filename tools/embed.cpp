@@ -140,7 +140,7 @@ void run_corpus(const Arguments& arguments) {
                    .absent_is_empty = true};
   request.by_sentence = arguments.unit == "sentence";
   request.split = arguments.embed.split == SplitChoice::automatic
-                      ? arguments.embed.as != "sentence-transformers"
+                      ? arguments.embed.as != ModelForm::sentence_transformers
                       : arguments.embed.split == SplitChoice::sentences;
   request.language = arguments.embed.lang;
   request.dtype = arguments.embed.dtype;

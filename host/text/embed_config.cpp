@@ -7,8 +7,8 @@
 #include <filesystem>
 
 #include "host/core/error.h"
-#include "host/core/log.h"
 #include "host/core/mapped_file.h"
+#include "host/text/sentence_transformer.h"
 
 namespace cfaa {
 namespace {
@@ -62,8 +62,10 @@ OptionSet embed_option_set(EmbedConfig& config) {
           "whose output is pooled: penultimate, last, or N (0: the embeddings)");
   set.add("pooling", config.pooling, "of a sentence's tokens", kPoolings);
   set.add("as", config.as,
-          "encoder, or sentence-transformers: layer, pooling, unit length and limit as the model's "
-          "modules.json has them");
+          "sentence-transformers: layer, pooling, unit length and limit as modules.json has them, "
+          "whatever else is asked for",
+          {{"encoder", ModelForm::encoder},
+           {"sentence-transformers", ModelForm::sentence_transformers}});
   set.add("precision", config.precision, "of the matrix products", kPrecisions);
   set.add("max_length", config.max_length,
           "tokens of a sentence at most, longer ones are cut; 0: what the model allows",
@@ -96,8 +98,6 @@ LoadedModel::LoadedModel(const EmbedConfig& config, Context& context)
         "--model is needed: the folder of a Hugging Face model (tools/get_model minilm "
         "fetches a small one)");
   }
-  const EncoderModel encoder(config.model);
-  tokenizer_ = load_tokenizer(config.model);
   EncoderOptions options;
   options.layer = config.layer;
   options.pooling = config.pooling;
@@ -107,20 +107,30 @@ LoadedModel::LoadedModel(const EmbedConfig& config, Context& context)
   if (context.device() == DeviceKind::cuda) {
     options.cache_directory = config.cache.empty() ? default_cache() : config.cache;
   }
+  std::string directory = config.model;
+  const bool whole = config.as == ModelForm::sentence_transformers;
+  if (whole) {
+    const SentenceTransformer read = read_sentence_transformer(directory, options);
+    directory = read.model_directory;
+    options = read.options;
+  }
+  const EncoderModel encoder(directory);
+  tokenizer_ = load_tokenizer(directory);
   const int64_t block = layer_index(encoder.config(), options.layer);
   options.max_length = longest_sequence(encoder, *tokenizer_, options);
   engine_ = build_encoder(context, encoder, options);
   const nlohmann::json identity = {
       {"model", encoder.content_hash()},
-      {"tokenizer", tokenizer_hash(config.model)},
+      {"tokenizer", tokenizer_hash(directory)},
       {"layer", block},
       {"pooling", name_in(kPoolings, options.pooling)},
       {"unit_length", options.unit_length},
+      {"strip", whole},
       {"precision", precision_},
       {"device", context.device() == DeviceKind::cuda ? "cuda" : "cpu"}};
   encoder.forget_pages();
   model_ = std::make_unique<EmbeddingModel>(
-      EmbeddingModel{*tokenizer_, *engine_, options.max_length, identity});
+      EmbeddingModel{*tokenizer_, *engine_, options.max_length, identity, whole});
 }
 
 }  // namespace cfaa

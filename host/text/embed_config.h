@@ -12,10 +12,12 @@
 
 namespace cfaa {
 
+enum class ModelForm { encoder, sentence_transformers };
 enum class SplitChoice { automatic, sentences, none };
 
 struct EmbedConfig {
-  std::string model, layer = "penultimate", as = "encoder", cache;
+  std::string model, layer = "penultimate", cache;
+  ModelForm as = ModelForm::encoder;
   Pooling pooling = Pooling::mean;
   NetworkPrecision precision = NetworkPrecision::f32;
   int64_t max_length = 0, batch_tokens = 0, window = 0;

@@ -53,8 +53,9 @@ void append_cell(std::string_view id, std::string& out) {
 
 class CorpusSink : public VectorSink {
  public:
-  CorpusSink(const CorpusRequest& request, int64_t width, ResumableFiles& files)
-      : request_(request), width_(width), files_(files) {
+  CorpusSink(const CorpusRequest& request, int64_t width, int64_t window_sentences,
+             ResumableFiles& files)
+      : request_(request), width_(width), window_sentences_(window_sentences), files_(files) {
     if (files.size(kVectors) == 0) {
       files.append(kVectors, vector_header(vector_format(request.out), request.dtype, 0, width));
     }
@@ -93,7 +94,7 @@ class CorpusSink : public VectorSink {
     std::string empty;
     for (const int64_t document : window.empty) empty += fmt::format("{}\n", document);
     files_.append(kEmpty, empty);
-    files_.end_window(counts.to_json());
+    files_.end_window(resume_state(counts, window_sentences_));
   }
 
  private:
@@ -123,7 +124,7 @@ class CorpusSink : public VectorSink {
   }
 
   const CorpusRequest& request_;
-  int64_t width_;
+  int64_t width_, window_sentences_;
   ResumableFiles& files_;
   std::vector<double> sums_;  // (documents of the window, width)
   std::vector<std::byte> rows_;
@@ -141,6 +142,7 @@ EmbedReport embed_corpus(const CorpusRequest& request, EmbeddingModel& model) {
   options.split = request.split;
   options.language = request.language;
   options.max_length = model.max_length;
+  options.strip = model.strip;
   options.sentences = request.window_sentences > 0 ? request.window_sentences
                                                    : default_window_sentences(model.engine);
   options.spans = request.by_sentence;
@@ -179,7 +181,8 @@ EmbedReport embed_corpus(const CorpusRequest& request, EmbeddingModel& model) {
     return request.by_sentence ? report.counts.sentences : report.counts.documents;
   };
   if (!files.complete()) {
-    CorpusSink sink(request, width, files);
+    options.sentences = resumed_window(files.state(), options.sentences);
+    CorpusSink sink(request, width, options.sentences, files);
     const int64_t before = report.counts.encoded_tokens;
     report.seconds =
         embed_documents(documents, model, options,
@@ -187,7 +190,7 @@ EmbedReport embed_corpus(const CorpusRequest& request, EmbeddingModel& model) {
     report.encoded_tokens = report.counts.encoded_tokens - before;
     documents.check_unchanged();
     files.overwrite(kVectors, 0, vector_header(format, request.dtype, rows(), width));
-    files.end(report.counts.to_json());
+    files.end(resume_state(report.counts, options.sentences));
   }
   files.put_in_place();
   report.rows = rows();

@@ -48,10 +48,20 @@ EmbedCounts EmbedCounts::from_json(const json& object) {
   return counts;
 }
 
+json resume_state(const EmbedCounts& counts, int64_t window_sentences) {
+  json state = counts.to_json();
+  state["window"] = window_sentences;
+  return state;
+}
+
+int64_t resumed_window(const json& state, int64_t otherwise) {
+  return state.is_null() ? otherwise : state.at("window").get<int64_t>();
+}
+
 int64_t default_window_sentences(const NetworkEngine& engine) {
-  // 64 batches of short sentences, which a GPU needs; and where batches are small (the CPU) some
-  // thousands, fewer for a wide network, whose sentences take longer.
-  const int64_t full = 64 * engine.batch_rows(engine.padded_length(32));
+  // 32 batches of short sentences a slot; and where these are few (a CPU with few cores) some
+  // thousand sentences, fewer for a wide network, whose sentences take longer.
+  const int64_t full = 32 * engine.slots() * engine.batch_rows(engine.padded_length(32));
   const int64_t least =
       std::max<int64_t>(2048, 8192 * 384 / std::max<int64_t>(384, engine.width()));
   return std::clamp<int64_t>(full, least, 65536);

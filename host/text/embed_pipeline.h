@@ -23,6 +23,7 @@ struct EmbeddingModel {
   // What decides about a vector's bits, as plain values: model (its hash), layer, pooling,
   // precision, device. Kept in journals and in embed.json.
   nlohmann::json identity;
+  bool strip = false;  // white space at both ends of a sequence goes, as sentence-transformers does
 };
 
 // Of a whole run, those before an interruption included.
@@ -38,6 +39,11 @@ struct EmbedCounts {
   nlohmann::json to_json() const;
   static EmbedCounts from_json(const nlohmann::json& object);  // null: zeros
 };
+
+// What a journal keeps of a run: its counts, and its windows' size, which a run that goes on takes
+// over, so that its windows are those that would have been.
+nlohmann::json resume_state(const EmbedCounts& counts, int64_t window_sentences);
+int64_t resumed_window(const nlohmann::json& state, int64_t otherwise);
 
 // Takes the vectors in order.
 class VectorSink {

@@ -21,8 +21,8 @@ enum File : std::size_t { kSums, kCounts, kUsers, kItems, kEmpty, kDescription }
 
 class ReviewSink : public VectorSink {
  public:
-  ReviewSink(DType dtype, int64_t width, ResumableFiles& files)
-      : dtype_(dtype), width_(width), files_(files) {
+  ReviewSink(DType dtype, int64_t width, int64_t window_sentences, ResumableFiles& files)
+      : dtype_(dtype), width_(width), window_sentences_(window_sentences), files_(files) {
     if (files.size(kSums) == 0) {
       files.append(kSums, vector_header(VectorFormat::npy, dtype, 0, width));
       files.append(kCounts, vector_header(VectorFormat::npy, DType::i32, 0, 0));
@@ -46,12 +46,12 @@ class ReviewSink : public VectorSink {
     std::string empty;
     for (const int64_t document : window.empty) empty += fmt::format("{}\n", document);
     files_.append(kEmpty, empty);
-    files_.end_window(counts.to_json());
+    files_.end_window(resume_state(counts, window_sentences_));
   }
 
  private:
   DType dtype_;
-  int64_t width_;
+  int64_t width_, window_sentences_;
   ResumableFiles& files_;
   std::vector<double> sums_;  // (documents of the window, width)
   std::vector<std::byte> rows_;
@@ -148,6 +148,7 @@ EmbedReport embed_reviews(const Domain& domain, const ReviewsRequest& request,
   options.split = request.split;
   options.language = request.language;
   options.max_length = model.max_length;
+  options.strip = model.strip;
   options.sentences = request.window_sentences > 0 ? request.window_sentences
                                                    : default_window_sentences(model.engine);
 
@@ -161,8 +162,7 @@ EmbedReport embed_reviews(const Domain& domain, const ReviewsRequest& request,
   plan.settings.update({{"split", request.split ? "sentences" : "none"},
                         {"lang", request.language == Language::kEnglish ? "en" : "zh"},
                         {"dtype", name_of(request.dtype)},
-                        {"max_length", model.max_length},
-                        {"window", options.sentences}});
+                        {"max_length", model.max_length}});
   plan.fresh = request.fresh;
 
   EmbedReport report;
@@ -192,7 +192,8 @@ EmbedReport embed_reviews(const Domain& domain, const ReviewsRequest& request,
   }
   if (!files.complete()) {
     check_room(domain, width, request.dtype, files.size(kSums));
-    ReviewSink sink(request.dtype, width, files);
+    options.sentences = resumed_window(files.state(), options.sentences);
+    ReviewSink sink(request.dtype, width, options.sentences, files);
     const int64_t before = report.counts.encoded_tokens;
     report.seconds = embed_documents(
         documents, model, options,
@@ -208,7 +209,7 @@ EmbedReport embed_reviews(const Domain& domain, const ReviewsRequest& request,
     write_means(domain.train.user, domain.users.size(), request.dtype, width, pool, kUsers, files);
     write_means(domain.train.item, domain.items.size(), request.dtype, width, pool, kItems, files);
     files.append(kDescription, description_of(domain, settings, report).dump(2) + "\n");
-    files.end(report.counts.to_json());
+    files.end(resume_state(report.counts, options.sentences));
   }
   files.put_in_place();
   return report;

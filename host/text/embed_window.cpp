@@ -11,6 +11,26 @@ namespace {
 constexpr uint64_t kBytesPerSentence = 80;
 constexpr int64_t kGrain = 32;  // documents that a thread takes at a time
 
+// As Python's str.isspace().
+bool is_space(char32_t c) {
+  return (c >= 0x09 && c <= 0x0D) || (c >= 0x1C && c <= 0x20) || c == 0x85 || c == 0xA0 ||
+         c == 0x1680 || (c >= 0x2000 && c <= 0x200A) || c == 0x2028 || c == 0x2029 || c == 0x202F ||
+         c == 0x205F || c == 0x3000;
+}
+
+std::string_view stripped(std::string_view text) {
+  const char *begin = text.data(), *end = begin + text.size();
+  for (const char* next = begin; begin < end && is_space(next_code_point(next)); begin = next) {
+  }
+  while (end > begin) {
+    const char* last = previous_code_point(end);
+    const char* after = last;
+    if (!is_space(next_code_point(after))) break;
+    end = last;
+  }
+  return {begin, static_cast<std::size_t>(end - begin)};
+}
+
 }  // namespace
 
 // What one thread made of some consecutive documents.
@@ -57,8 +77,9 @@ void WindowReader::tokenize(int64_t begin, int64_t end, int worker, Part& part) 
     bool empty = true;
     int64_t cut = 0;
     for (const Sentence& s : sentences) {
+      const std::string_view whole = text.substr(s.begin, s.end - s.begin);
       const Encoding encoding =
-          tokenizer_.encode(text.substr(s.begin, s.end - s.begin),
+          tokenizer_.encode(options_.strip ? stripped(whole) : whole,
                             static_cast<std::size_t>(options_.max_length), scratch, ids);
       cut += encoding.truncated;
       empty = empty && ids.size() == special_tokens_ && !encoding.truncated;

@@ -20,6 +20,7 @@ struct WindowOptions {
   Language language = Language::kEnglish;
   int64_t max_length = 512;  // tokens of a sentence, special ones included
   int64_t sentences = 8192;  // of a window, about
+  bool strip = false;        // white space at both ends of a sequence does not count
   bool spans = false;        // keep where each sentence lies
 };
 

@@ -85,7 +85,7 @@ std::pair<ReviewEmbeddings, ReviewEmbeddings> load_review_embeddings(const Datas
   ReviewEmbeddings target = load_review_embeddings(data.target);
   json a = source.description["settings"], b = target.description["settings"];
   // What is each domain's own, and the type, which is converted.
-  for (const char* key : {"dataset", "text", "dtype", "window"}) a.erase(key), b.erase(key);
+  for (const char* key : {"dataset", "text", "dtype"}) a.erase(key), b.erase(key);
   if (const std::string what = setting_difference(a, b); !what.empty()) {
     stale(data.target, fmt::format("the source was embedded with {}", what));
   }

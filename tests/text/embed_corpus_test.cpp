@@ -107,7 +107,7 @@ TEST_F(EmbedCorpus, SentencesWithTheSameTokensAreEncodedOnceInAWindow) {
 
 TEST_F(EmbedCorpus, EmptyBlankNulAndIllFormedTextsHaveTheirRows) {
   const std::string text =
-      std::string("fine.\n\n  \t\na\0b \xFF c\n", 18) + std::string("\xE2\x82\n\xEF\xBB\xBF x");
+      std::string("fine.\n\n  \t\na\0b \xFF c\n", 19) + std::string("\xE2\x82\n\xEF\xBB\xBF x");
   write_text(folder_.path("a.txt"), text);
 
   const EmbedReport report = run_corpus(request("a.txt"), engine_);

@@ -15,8 +15,8 @@ class EmbedReviews : public testing::Test {
  protected:
   void SetUp() override { prepare_again(1); }
   void prepare_again(unsigned seed) {
-    write_text(folder_.path("s"), as_json_2014(random_reviews(900, 20, 20, seed, "s")));
-    write_text(folder_.path("t"), as_json_2014(random_reviews(900, 20, 20, seed + 1, "t")));
+    write_text(folder_.path("s"), as_json_2014(random_reviews(3000, 60, 60, seed, "s")));
+    write_text(folder_.path("t"), as_json_2014(random_reviews(3000, 60, 60, seed + 1, "t")));
     PrepareOptions options;
     options.keep_heldout_text = true;
     run_prepare({folder_.path("s")}, {folder_.path("t")}, data_, options, 2, true);
@@ -55,10 +55,13 @@ TEST_F(EmbedReviews, SumsCountsAndMeansAreThoseOfAPlainLoop) {
   std::vector<double> user_count(static_cast<std::size_t>(domain.users.size()), 0),
       item_count(static_cast<std::size_t>(domain.items.size()), 0);
   int64_t empty = 0;
+  TokenizerScratch scratch(small_tokenizer());
+  std::vector<int32_t> ids;
   for (int64_t r = 0; r < rows; ++r) {
     const auto at = static_cast<std::size_t>(r);
     const std::string text(texts.text(r));
-    const bool blank = text.find_first_not_of(" \n\t\x7f") == text.npos;
+    small_tokenizer().encode(text, 24, scratch, ids);
+    const bool blank = ids.size() == 2;  // the special tokens alone
     const auto vectors =
         blank ? std::vector<std::vector<float>>() : sentence_vectors(text, true, 24, width);
     empty += blank;
@@ -97,9 +100,9 @@ TEST_F(EmbedReviews, StoppedAnywhereTheDirectoryComesOutTheSame) {
   fresh.fresh = true;
 
   for (const int64_t stop : {1, 5, 17, 40, 80}) {
-    HashedEngine engine;
-    engine.starts_left = stop;
-    EXPECT_NE(error_of([&] { run(domain, engine, fresh); }), "no error");
+    HashedEngine stopping, engine;
+    stopping.starts_left = stop;
+    EXPECT_NE(error_of([&] { run(domain, stopping, fresh); }), "no error");
     run(domain, engine);
 
     EXPECT_EQ(files_of(domain.path.string()) == expected, true) << stop;

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include "host/ops/device.h"
 #include "tests/reference/encoder.h"
 #include "tests/temporary_folder.h"
 #include "tests/text/encoding.h"
@@ -194,6 +195,84 @@ TEST_P(Encoder, OutlivesTheModelItWasBuiltFrom) {
 
   EXPECT_TRUE(same_vectors(encode_all(*engine, sequences), expected_of(reference, sequences, 2),
                            kCosine, kTolerance));
+}
+
+TEST_P(Encoder, RunsGiveTheSameBitsAndBatchesTheSameVectors) {
+  const ReferenceEncoder reference = random_encoder({}, 9);
+  const std::vector<Ids> sequences = sequences_of(reference.shape);
+  const auto engine = engine_of(reference, {});
+
+  const Vectors once = encode_all(*engine, sequences);
+
+  EXPECT_EQ(encode_all(*engine, sequences), once);
+  EXPECT_EQ(encode_all(*engine_of(reference, {}), sequences), once);
+  EXPECT_TRUE(same_vectors(encode_all(*engine, sequences, 1), once, kCosine, kTolerance));
+}
+
+TEST_P(Encoder, SixteenBitProductsAreNear) {
+  const ReferenceEncoder reference = random_encoder({}, 10);
+  const std::vector<Ids> sequences = sequences_of(reference.shape);
+  for (const NetworkPrecision precision : {NetworkPrecision::f16, NetworkPrecision::bf16}) {
+    std::unique_ptr<NetworkEngine> engine;
+    try {
+      engine = engine_of(reference, {.precision = precision});
+    } catch (const Error& e) {
+      EXPECT_NE(std::string(e.what()).find("this processor does not compute in it"),
+                std::string::npos);
+      continue;
+    }
+
+    EXPECT_TRUE(same_vectors(encode_all(*engine, sequences), expected_of(reference, sequences, 2),
+                             0.999, 0.05))
+        << engine->description();
+  }
+}
+
+// Of the size of MiniLM, so that the matrix products are cut into blocks as in earnest: neither the
+// number of rows beside a text nor the number of threads may change a bit of its vector.
+TEST(EncoderOnTheCpu, NeitherNeighboursNorThreadsChangeABit) {
+  const EncoderShape shape{.vocabulary = 50,
+                           .hidden = 384,
+                           .layers = 2,
+                           .heads = 12,
+                           .intermediate = 1536,
+                           .positions = 130};
+  const ReferenceEncoder reference = random_encoder(shape, 11);
+  TemporaryFolder folder;
+  write_encoder(reference, folder.path());
+  const EncoderModel model(folder.path());
+  std::vector<Ids> sequences;
+  for (const int64_t length : {2, 7, 16, 23, 130}) {
+    for (uint64_t i = 0; i < 20; ++i) sequences.push_back(random_ids(shape, length, i));
+  }
+  Vectors first;
+  for (const int threads : {1, 2, 3}) {
+    const auto context = make_context("cpu", {.threads = threads});
+    std::unique_ptr<NetworkEngine> engine;
+    try {
+      engine = build_encoder(*context, model, {.layer = "last"});
+    } catch (const Error& e) {
+      GTEST_SKIP() << e.what();
+    }
+    if (first.empty()) first = encode_all(*engine, sequences);
+
+    for (const int64_t rows : {0, 1, 2, 3, 13}) {
+      EXPECT_EQ(encode_all(*engine, sequences, rows), first)
+          << threads << " threads, " << rows << " rows";
+    }
+  }
+}
+
+TEST(EncoderOnTheCpu, RefusesTf32) {
+  const auto context = make_context("cpu");
+  try {
+    make_network_builder(*context, {.precision = NetworkPrecision::tf32});
+    ADD_FAILURE() << "it was taken";
+  } catch (const Error& e) {
+    const std::string sentence = e.what();
+    if (sentence.find("without OpenVINO") != std::string::npos) GTEST_SKIP() << sentence;
+    EXPECT_NE(sentence.find("--precision tf32"), std::string::npos) << sentence;
+  }
 }
 
 }  // namespace

@@ -49,6 +49,7 @@ class HashedEngine : public NetworkEngine {
   }
 
   void start(int slot, const TokenBatch& batch) override {
+    ++starts;
     if (--starts_left == 0) throw Error("the engine was told to stop here");
     CFAA_ASSERT(slot >= 0 && slot < shape_.slots && !busy_[static_cast<std::size_t>(slot)]);
     CFAA_ASSERT(batch.ids.rows() >= 1 && batch.ids.rows() <= batch_rows(batch.ids.cols()));
@@ -75,7 +76,7 @@ class HashedEngine : public NetworkEngine {
   std::string description() const override { return "hashed"; }
 
   int64_t starts_left = -1;  // throws when it comes to 0
-  int64_t sequences = 0;
+  int64_t starts = 0, sequences = 0;
   std::multiset<std::vector<int32_t>> seen;
 
  private:

@@ -1,0 +1,299 @@
+"""The same model in PyTorch, from the arrays of `cfaa_gpu train --trace`.
+
+    cfaa_gpu train data --trace trace --trace-steps 3 --set train.precision=double ...
+    python bench/peers/cfaa_torch.py trace                 # every array, loss and gradient compared
+    python bench/peers/cfaa_torch.py trace --time           # a step, eager and compiled, in seconds
+
+Automatic differentiation with the detached quantities of the method held fixed (Psi, plans, Phi,
+alpha_q, epsilon_q); dropout's mask is read off the traced hidden units, since its random numbers are
+Philox's. Exit code 1 where something differs by more than 1e-9 (double) or 1e-4 (float) of its norm.
+"""
+
+import argparse
+import glob
+import json
+import struct
+import sys
+import time
+
+import numpy as np
+import torch
+
+DTYPES = {"F32": np.float32, "F64": np.float64, "I32": np.int32, "I64": np.int64}
+
+
+def read_safetensors(path):
+    """Without the library, so that the check needs NumPy and PyTorch only."""
+    data = open(path, "rb").read()
+    length = struct.unpack("<Q", data[:8])[0]
+    header = json.loads(data[8:8 + length])
+    arrays = {}
+    for name, entry in header.items():
+        if name == "__metadata__":
+            continue
+        begin, end = (8 + length + offset for offset in entry["data_offsets"])
+        arrays[name] = np.frombuffer(data[begin:end], DTYPES[entry["dtype"]]).reshape(entry["shape"])
+    return arrays, header.get("__metadata__", {})
+
+
+# ---- the alignment losses -----------------------------------------------------------------------
+
+def typical_samples(z, alpha, k, iterations):
+    n = z.shape[0]
+    position = ((torch.arange(k, dtype=torch.float64) + 0.5) * n / k - 0.5).clamp(0, n - 1)
+    low = position.floor().long()
+    high = (low + 1).clamp(max=n - 1)
+    weight = (position - low).to(z.dtype)[:, None]
+    with torch.no_grad():
+        ordered = z.sort(dim=0).values
+        m = ordered[low] * (1 - weight) + ordered[high] * weight
+        for _ in range(iterations):
+            psi = torch.softmax(-(z[:, None, :] - m[None]) ** 2 / alpha, dim=1)
+            total = psi.sum(0)
+            m = torch.einsum("nkd,nd->kd", psi, z) / total
+    return torch.einsum("nkd,nd->kd", psi, z) / total
+
+
+def vertical(pairs, options):
+    loss = 0
+    for source, target in pairs:
+        k = options["k"] or min(source.shape[0], target.shape[0]) // 2
+        alpha = options["alpha"]
+        if options["alpha_scale"] == "relative":
+            alpha = alpha * (source.detach().var(0, unbiased=False)
+                             + target.detach().var(0, unbiased=False)) / 2
+        m_source = typical_samples(source, alpha, k, options["typical_iterations"]).T
+        m_target = typical_samples(target, alpha, k, options["typical_iterations"]).T
+        cost = (m_source[:, :, None] - m_target[:, None, :]) ** 2
+        with torch.no_grad():
+            scaled = cost / (options["epsilon"] * cost.mean((1, 2), keepdim=True))
+            log_weight = -float(np.log(k))
+            f, g = torch.zeros_like(m_source), torch.zeros_like(m_target)
+            for _ in range(options["sinkhorn_iterations"]):
+                f = log_weight - torch.logsumexp(g[:, None, :] - scaled, dim=2)
+                g = log_weight - torch.logsumexp(f[:, :, None] - scaled, dim=1)
+            plan = torch.exp(f[:, :, None] + g[:, None, :] - scaled)
+        loss = loss + (plan * cost).sum() / source.shape[1]
+    return loss
+
+
+def slim(z, options):
+    d = z.shape[1]
+    z = z.double()
+    identity = torch.eye(d, dtype=z.dtype)
+    gram = z.T @ z
+    nu = options["nu"]
+    if options["nu_scale"] == "relative":
+        nu = nu * gram.detach().diagonal().mean()
+    phi = identity
+    for i in range(options["slim_iterations"]):
+        xi = phi + phi.T
+        theta = torch.linalg.inv(gram + nu * xi)
+        gamma = (1 - nu * (theta @ xi).diagonal()) / theta.diagonal()
+        b = identity - nu * theta @ xi - theta * gamma
+        if i + 1 < options["slim_iterations"]:
+            with torch.no_grad():
+                values, vectors = torch.linalg.eigh(b @ b.T + options["delta"] * identity)
+                phi = (vectors * values.rsqrt()) @ vectors.T
+    return b
+
+
+def horizontal(pairs, options):
+    loss = 0
+    for source, target in pairs:
+        factors, traces = [], 0
+        for z in (source, target):
+            b = slim(z, options).to(z.dtype)
+            d = b.shape[0]
+            a = (b.abs() + b.abs().T) / 2 + options["graph_floor"]
+            a = a - torch.diag(a.diagonal())
+            laplacian = torch.diag(a.sum(1)) - a
+            sigma = torch.linalg.inv(laplacian + 1.0 / d)
+            factors.append(torch.linalg.cholesky((sigma + sigma.T) / 2))
+            traces = traces + sigma.trace()
+        loss = loss + traces - 2 * torch.linalg.matrix_norm(factors[0].T @ factors[1], "nuc")
+    return loss
+
+
+# ---- the model ----------------------------------------------------------------------------------
+
+TOWERS = ["source.user", "source.item", "target.user", "target.item"]
+
+
+class Model:
+    def __init__(self, arrays, config):
+        self.arrays, self.config = arrays, config
+        self.parameters = {
+            name[len("before."):]: torch.tensor(value.copy(), requires_grad=True)
+            for name, value in arrays.items()
+            if name.startswith("before.") and not name.startswith("before.adam.")
+        }
+        self.dtype = next(iter(self.parameters.values())).dtype
+
+    def layer(self, tower, index):
+        prefix = tower
+        if self.config["model"]["towers"] == "shared":
+            prefix = tower.split(".")[1]
+        return [self.parameters.get(f"{prefix}.layer{index}.{part}") for part in ("weight", "bias")]
+
+    def bag(self, tower, part):
+        name = f"batch.{tower}.{part}"
+        if name + ".index" not in self.arrays:
+            return None
+        table = self.parameters[f"{tower}.{part}"]
+        offset = self.arrays[name + ".offset"]
+        rows = torch.tensor(np.repeat(np.arange(len(offset) - 1), np.diff(offset)))
+        index = torch.tensor(self.arrays[name + ".index"]).long()
+        weight = torch.tensor(self.arrays[name + ".weight"])[:, None]
+        out = torch.zeros(len(offset) - 1, table.shape[1], dtype=self.dtype)
+        return out.index_add(0, rows, table[index] * weight)
+
+    def tower(self, name):
+        parts = [self.bag(name, "id"), self.bag(name, "history")]
+        if f"batch.{name}.review" in self.arrays:
+            parts.append(torch.tensor(self.arrays[f"batch.{name}.review"]).to(self.dtype))
+        x = torch.cat([part for part in parts if part is not None], 1)
+        keep = 1 - self.config["model"]["dropout"]
+        for i in range(len(self.config["model"]["layers"])):
+            weight, bias = self.layer(name, i)
+            x = torch.relu(x @ weight.T + bias)
+            if keep < 1:  # a unit that is 0 was off, or dropped: either way no gradient passes
+                x = x * torch.tensor(self.arrays[f"hidden{i}.{name}"] != 0) / keep
+        weight, bias = self.layer(name, len(self.config["model"]["layers"]))
+        return x @ weight.T + bias
+
+    def scores(self, z):
+        d = self.config["model"]["dim"]
+        kind = self.config["model"]["scorer"]
+        score = torch.zeros(z.shape[0], dtype=self.dtype)
+        if "mlp" in kind:
+            x, count = z, len(self.config["model"]["scorer_layers"])
+            for i in range(count + 1):
+                x = x @ self.parameters[f"scorer.layer{i}.weight"].T
+                x = x + self.parameters[f"scorer.layer{i}.bias"]
+                x = torch.relu(x) if i < count else x
+            score = score + x[:, 0]
+        if "dot" in kind:
+            score = score + (z[:, :d] * z[:, d:]).sum(1)
+        return score
+
+    def losses(self):
+        towers = {name: self.tower(name) for name in TOWERS}
+        source = torch.cat([towers["source.user"], towers["source.item"]], 1)
+        target = torch.cat([towers["target.user"], towers["target.item"]], 1)
+        z = torch.cat([source, target])
+        if z.requires_grad:
+            z.retain_grad()
+        d, n = self.config["model"]["dim"], self.config["train"]["batch_size"]
+        first = source.shape[0]
+        score = self.scores(z)
+        result = {"z": z, "score": score, "loss.score": []}
+        for domain, part in (("source", score[:first]), ("target", score[first:])):
+            label = torch.tensor(self.arrays[f"batch.{domain}.label"])
+            weight = torch.tensor(self.arrays[f"batch.{domain}.weight"])
+            if self.config["train"]["loss"] == "bce":
+                value = torch.nn.functional.binary_cross_entropy_with_logits(
+                    part, label, weight, reduction="sum")
+            else:
+                negatives = part[n:].reshape(n, -1)
+                weights = weight[n:].reshape(n, -1)
+                value = (weights * torch.nn.functional.softplus(negatives - part[:n, None])).sum()
+            result["loss.score"].append(value)
+        pairs = [(z[:n, s * d:(s + 1) * d], z[first:first + n, s * d:(s + 1) * d]) for s in (0, 1)]
+        variant, options = self.config["model"]["variant"], self.config["alignment"]
+        if variant in ("v", "full"):
+            result["loss.vertical"] = vertical(pairs, options)
+        if variant in ("h", "full"):
+            result["loss.horizontal"] = horizontal(pairs, options)
+        return result
+
+
+def difference(ours, theirs):
+    ours, theirs = np.asarray(ours, np.float64), np.asarray(theirs, np.float64)
+    scale = max(np.linalg.norm(ours), np.linalg.norm(theirs))
+    return np.linalg.norm(ours - theirs.reshape(ours.shape)) / scale if scale > 0 else 0.0
+
+
+def check(path):
+    arrays, metadata = read_safetensors(path)
+    model = Model(arrays, json.loads(metadata["config"]))
+    tolerance = 1e-9 if model.dtype == torch.float64 else 1e-4
+    result = model.losses()
+    total = sum(result["loss.score"])
+    for name, key in (("loss.vertical", "lambda_vertical"), ("loss.horizontal", "lambda_horizontal")):
+        if name in result:
+            total = total + float(metadata[key]) * result[name]
+    total.backward()
+
+    found = {"z": result["z"].detach().numpy(), "score": result["score"].detach().numpy(),
+             "gradient.z": result["z"].grad.numpy(),
+             "loss.score": np.array([float(value.detach()) for value in result["loss.score"]])}
+    for name in ("loss.vertical", "loss.horizontal"):
+        if name in result:
+            found[name] = result[name].detach().numpy()
+    for name, parameter in model.parameters.items():
+        gradient = parameter.grad.numpy()
+        touched = arrays.get(f"batch.{name}.touched")
+        ours = arrays["gradient." + name]
+        if touched is not None:
+            gradient, arrays["gradient." + name] = gradient[touched], ours[:len(touched)]
+        found["gradient." + name] = gradient
+    worst = max((difference(arrays[name], value), name) for name, value in found.items())
+    print(f"{path}: {len(found)} arrays, largest difference {worst[0]:.2e} ({worst[1]}), "
+          f"allowed {tolerance:g}")
+    return worst[0] <= tolerance
+
+
+def seconds(work, at_least=3.0):
+    work()
+    times = []
+    while sum(times) < at_least or len(times) < 3:
+        start = time.perf_counter()
+        work()
+        times.append(time.perf_counter() - start)
+    return sorted(times)[len(times) // 2]
+
+
+def time_step(path, compiled):
+    arrays, metadata = read_safetensors(path)
+    model = Model(arrays, json.loads(metadata["config"]))
+    tables = [p for name, p in model.parameters.items() if f"batch.{name}.index" in arrays]
+    layers = [p for name, p in model.parameters.items() if f"batch.{name}.index" not in arrays]
+    train = model.config["train"]
+    optimiser = torch.optim.AdamW(layers + tables, train["learning_rate"],
+                                  weight_decay=train["weight_decay"])
+
+    def loss():
+        result = model.losses()
+        return (sum(result["loss.score"]) + train["lambda"]["vertical"] * result["loss.vertical"]
+                + train["lambda"]["horizontal"] * result["loss.horizontal"])
+
+    forward = torch.compile(loss) if compiled else loss
+
+    def step():
+        optimiser.zero_grad()
+        forward().backward()
+        optimiser.step()
+
+    return seconds(step)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("trace", help="the folder of --trace")
+    parser.add_argument("--time", action="store_true", help="time a step instead")
+    parser.add_argument("--threads", type=int, default=2)
+    arguments = parser.parse_args()
+    torch.set_num_threads(arguments.threads)
+    paths = sorted(glob.glob(arguments.trace + "/step-*.safetensors"))
+    if not paths:
+        sys.exit(f"{arguments.trace}: holds no trace")
+    if arguments.time:
+        print(f"eager    {time_step(paths[-1], False):.3f} s a step")
+        print(f"compiled {time_step(paths[-1], True):.3f} s a step")
+        return
+    if not all([check(path) for path in paths]):
+        sys.exit(1)
+
+
+main()
