@@ -140,6 +140,7 @@ BaselineOptions small_factorization() {
   BaselineOptions options;
   options.dim = 8;
   options.learning_rate = 0.02;
+  options.weight_decay = 0.1;
   options.batch_size = 64;
   options.epochs = 15;
   options.negatives = 2;
