@@ -104,7 +104,6 @@ std::vector<double> values_of(const Row& row, const std::string& metric) {
 std::vector<double> differences(const Row& first, const Row& row, const std::string& metric) {
   std::vector<double> result;
   const Row& leading = row.every_seed ? first : row;
-  if (first.every_seed && row.every_seed) return result;
   for (const auto& [seed, unused] : leading.by_seed) {
     const auto find = [seed = seed](const Row& of) {
       return of.every_seed ? of.by_seed.begin() : of.by_seed.find(seed);

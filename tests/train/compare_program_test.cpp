@@ -58,12 +58,14 @@ TEST_F(CompareProgram, SeedsAreOneRowPairedWithTheFirst) {
 TEST_F(CompareProgram, AResultWithoutChanceStandsForEverySeed) {
   result("popularity", 0.1, {{"every_seed", true}, {"baseline", "popularity"}});
   for (const int seed : {0, 1, 2}) result("mf/seed-" + std::to_string(seed), 0.2 + 0.1 * seed);
+  result("knn", 0.3, {{"every_seed", true}});
 
-  const json found = rows(path("popularity") + " " + path("mf"));
+  const json found = rows(path("popularity") + " " + path("mf") + " " + path("knn"));
 
   EXPECT_EQ(found[0]["variant"], "popularity");
   EXPECT_EQ(found[1]["metrics"]["NDCG@10"]["pairs"], 3);
   EXPECT_TRUE(close(found[1]["metrics"]["NDCG@10"]["p"].get<double>(), 0.0741799002274485, 1e-6));
+  EXPECT_EQ(found[2]["metrics"]["NDCG@10"]["pairs"], 1);
 }
 
 TEST_F(CompareProgram, OnePairIsNotTested) {
