@@ -1,5 +1,5 @@
-// cfaa_gpu discrepancy zs.npy zt.npy: how far apart two embedding sets are, by both alignment
-// losses.
+// cfaa_gpu discrepancy zs.npy zt.npy, or run/: how far apart two embedding sets are, by both
+// alignment losses and by a classifier that tells them apart.
 
 #include <fmt/format.h>
 
@@ -13,10 +13,13 @@
 #include "host/core/error.h"
 #include "host/core/npy.h"
 #include "host/core/tensor.h"
+#include "host/eval/proxy_distance.h"
 #include "host/ops/alignment_config.h"
 #include "host/ops/device.h"
 #include "host/ops/horizontal_loss.h"
 #include "host/ops/vertical_loss.h"
+#include "host/train/permutation.h"
+#include "host/train/run.h"
 #include "tools/command.h"
 
 namespace cfaa::tools {
@@ -25,7 +28,9 @@ namespace {
 using nlohmann::json;
 
 struct Arguments {
-  std::string source, target, config, gradients, intermediates;
+  std::string source;  // a file, or a run
+  std::string target, data, config, gradients, intermediates;
+  int64_t rows = 2048;  // of a run's set that the losses compare
   std::string precision = "float", loss = "both";
   DeviceFlags device;
   AlignmentOptions alignment;
@@ -154,8 +159,15 @@ class Comparison {
 
   Report run() {
     const Stopwatch reading;
-    source_ = read_embeddings<T>(context_, arguments_.source);
-    target_ = read_embeddings<T>(context_, arguments_.target);
+    Tensor<T, 2> source = read_embeddings<T>(context_, arguments_.source);
+    Tensor<T, 2> target = read_embeddings<T>(context_, arguments_.target);
+    report_.fields["seconds"]["read"] = reading.seconds();
+    return run(std::move(source), std::move(target));
+  }
+
+  Report run(Tensor<T, 2> source, Tensor<T, 2> target) {
+    source_ = std::move(source);
+    target_ = std::move(target);
     if (source_.shape()[1] != target_.shape()[1]) {
       throw Error(fmt::format(
           "{} has {} columns and {} has {}; both sets must have the same "
@@ -171,7 +183,6 @@ class Comparison {
     if (!arguments_.intermediates.empty()) make_folder(arguments_.intermediates);
     pair_ = {source_.view(), target_.view()};
     json& fields = report_.fields;
-    fields["seconds"]["read"] = reading.seconds();
 
     const Stopwatch vertical;
     if (arguments_.wants_vertical()) compare_vertically();
@@ -331,7 +342,114 @@ void print_report(const Report& report) {
              s["read"].get<double>(), s["vertical"].get<double>(), s["horizontal"].get<double>());
 }
 
+// The rows of a set that the losses compare: all of them, or as many drawn at random. In training
+// they compare batches; their cost grows with the rows, and memory with rows times k.
+template <class T>
+Tensor<T, 2> some_rows(Context& context, MatrixView<const float> all, int64_t most,
+                       uint64_t stream) {
+  const int64_t count = most > 0 ? std::min(most, all.rows()) : all.rows();
+  const Permutation order(all.rows(), 0, stream);
+  std::vector<T> values;
+  for (int64_t i = 0; i < count; ++i) {
+    const float* row = all.data + (count < all.rows() ? order(i) : i) * all.cols();
+    values.insert(values.end(), row, row + all.cols());
+  }
+  return Tensor<T, 2>(context, {count, all.cols()}, values.data());
+}
+
+// Users against users and items against items, by the run's best parameters.
+template <class T>
+json compare_run(const Arguments& arguments, Context& context, Run& trained) {
+  const PerDomain<DomainEmbeddings> embeddings = {trained.embed(kSource), trained.embed(kTarget)};
+  json fields = {{"run", arguments.source}};
+  for (const std::size_t side : {kUser, kItem}) {
+    const MatrixView<const float> source = embeddings[kSource].view(side),
+                                  target = embeddings[kTarget].view(side);
+    const char* name = side == kUser ? "users" : "items";
+    fields[name] = Comparison<T>(arguments, context)
+                       .run(some_rows<T>(context, source, arguments.rows, 2 * side),
+                            some_rows<T>(context, target, arguments.rows, 2 * side + 1))
+                       .fields;
+    const Stopwatch classifying;
+    const ProxyDistance proxy = proxy_distance(context, source, target);
+    fields[name]["proxy_distance"] = {{"distance", proxy.distance},
+                                      {"error", proxy.error},
+                                      {"train", proxy.train},
+                                      {"held_out", proxy.held_out}};
+    fields[name]["seconds"]["proxy_distance"] = classifying.seconds();
+  }
+  for (const char* loss : {"vertical", "horizontal"}) {
+    if (!fields["users"].contains(loss)) continue;
+    fields[loss] =
+        fields["users"][loss]["loss"].get<double>() + fields["items"][loss]["loss"].get<double>();
+  }
+  return fields;
+}
+
+void print_run(const json& fields) {
+  fmt::print("{}: source against target by its best parameters\n\n{:<22}{:>12}{:>12}{:>12}\n",
+             fields["run"].get<std::string>(), "", "users", "items", "sum");
+  for (const char* loss : {"vertical", "horizontal"}) {
+    if (!fields.contains(loss)) continue;
+    fmt::print("{:<22}{:>12.6g}{:>12.6g}{:>12.6g}\n",
+               loss[0] == 'v' ? "L_O (vertical)" : "L_A (horizontal)",
+               fields["users"][loss]["loss"].get<double>(),
+               fields["items"][loss]["loss"].get<double>(), fields[loss].get<double>());
+  }
+  const json &users = fields["users"]["proxy_distance"], &items = fields["items"]["proxy_distance"];
+  fmt::print("{:<22}{:>12.4f}{:>12.4f}\n", "proxy A-distance", users["distance"].get<double>(),
+             items["distance"].get<double>());
+  fmt::print("{:<22}{:>12.4f}{:>12.4f}\n", "  held-out error", users["error"].get<double>(),
+             items["error"].get<double>());
+  for (const char* side : {"users", "items"}) {
+    const json& shape = fields[side]["shape"];
+    fmt::print("\n{}: losses of {} source and {} target rows, classifier of {}", side,
+               shape["source"].get<int64_t>(), shape["target"].get<int64_t>(),
+               fields[side]["proxy_distance"]["train"].get<int64_t>());
+  }
+  fmt::print("\n");
+}
+
+// The settings of the run, then those of --config and of the flags.
+void run_on_run(Arguments& arguments, const std::function<void()>& apply_flags) {
+  for (const std::string* folder : {&arguments.gradients, &arguments.intermediates}) {
+    if (folder->empty()) continue;
+    throw Error(
+        fmt::format("{}: is a run, which has two pairs of sets; for --gradients and "
+                    "--intermediates export it, and give two of its files",
+                    arguments.source));
+  }
+  const auto context = arguments.device.make_context();
+  Run trained(*context, arguments.source, arguments.data);
+  arguments.alignment = trained.config().alignment;
+  OptionSet set = alignment_option_set(arguments.alignment);
+  read_alignment(arguments.config, set);
+  apply_flags();
+  const json fields = arguments.precision == "double"
+                          ? compare_run<double>(arguments, *context, trained)
+                          : compare_run<float>(arguments, *context, trained);
+  if (arguments.json) {
+    print_json(fields);
+  } else {
+    print_run(fields);
+  }
+}
+
 void run(Arguments& arguments, const std::function<void()>& apply_flags) {
+  if (is_run(arguments.source)) {
+    if (!arguments.target.empty()) {
+      throw Error(fmt::format("{}: is a run, which has both domains; '{}' is one argument too many",
+                              arguments.source, arguments.target));
+    }
+    run_on_run(arguments, apply_flags);
+    return;
+  }
+  if (arguments.target.empty()) {
+    throw Error(
+        fmt::format("{}: is not a run; give two .npy files, source and target, or the "
+                    "directory that train wrote",
+                    arguments.source));
+  }
   OptionSet set = alignment_option_set(arguments.alignment);
   read_alignment(arguments.config, set);
   apply_flags();
@@ -350,10 +468,17 @@ void run(Arguments& arguments, const std::function<void()>& apply_flags) {
 
 void add_discrepancy(CLI::App& app) {
   CLI::App* command = app.add_subcommand(
-      "discrepancy", "how far apart two embedding sets are, by both alignment losses");
+      "discrepancy", "how far apart two embedding sets, or the domains of a run, are");
   auto arguments = std::make_shared<Arguments>();
-  command->add_option("source", arguments->source, "source embeddings, .npy of N x D")->required();
-  command->add_option("target", arguments->target, "target embeddings, .npy of N x D")->required();
+  command->add_option("source", arguments->source, "source embeddings, .npy of N x D; or a run")
+      ->required();
+  command->add_option("target", arguments->target, "target embeddings, .npy of N x D");
+  command->add_option("--data", arguments->data, "where the run's data is now");
+  command
+      ->add_option("--rows", arguments->rows,
+                   "of a run: rows of each set that the losses compare; 0: all")
+      ->capture_default_str()
+      ->check(CLI::NonNegativeNumber);
   command->add_option("--config", arguments->config, "configuration with an 'alignment' section");
   arguments->device.add_to(*command);
   command->add_option("--precision", arguments->precision, "float or double")

@@ -1,33 +1,24 @@
-// cfaa_gpu evaluate data/ --user-embeddings U.npy --item-embeddings V.npy: any model's scores under
-// one protocol.
+// cfaa_gpu evaluate run/, or data/ --user-embeddings U.npy --item-embeddings V.npy: a trained run's
+// lists, or any model's scores, under one protocol.
 
 #include <fmt/format.h>
 
-#include <chrono>
 #include <cmath>
-#include <nlohmann/json.hpp>
 #include <optional>
 
-#include "host/core/atomic_file.h"
 #include "host/core/error.h"
-#include "host/core/log.h"
 #include "host/core/npy.h"
-#include "host/data/dataset.h"
-#include "host/eval/evaluation_config.h"
-#include "host/ops/device.h"
-#include "tools/command.h"
+#include "host/train/run.h"
+#include "tools/evaluation_report.h"
 
 namespace cfaa::tools {
 namespace {
 
-using nlohmann::json;
-
 struct Arguments {
-  std::string data, users, items, scores, config, per_user, lists;
-  std::string domain = "target", split = "test";
+  std::string place;  // a run, or data
+  std::string users, items, scores, data;
   DeviceFlags device;
-  EvaluationConfig eval;
-  bool json = false;
+  EvaluationFlags evaluation;
 };
 
 // Beyond this the product of two numbers, and so a score, may not be a double.
@@ -161,171 +152,44 @@ class ScorerFiles {
   std::unique_ptr<Scorer> scorer_;
 };
 
-std::string metric_key(std::size_t metric, int64_t k) {
-  return fmt::format("{}@{}", kMetricNames[metric], k);
-}
-
-void add_metrics(json& fields, const std::vector<MetricsAt>& metrics) {
-  for (const MetricsAt& at : metrics) {
-    for (std::size_t m = 0; m < kMetrics; ++m) fields[metric_key(m, at.k)] = at.value[m];
-  }
-}
-
-json part_fields(const Part& part) {
-  json fields = {{"users", part.users}, {"positives", part.positives}};
-  if (part.users > 0) add_metrics(fields, part.metrics);
-  return fields;
-}
-
-std::vector<std::string> mask_names(Mask mask) {
-  if (mask == Mask::none) return {};
-  if (mask == Mask::train) return {"train"};
-  return {"train", "valid"};
-}
-
-json report_fields(const Arguments& arguments, const Evaluation& evaluation,
-                   const HeldOut& held_out, Mask mask) {
-  json fields;
-  fields["domain"] = arguments.domain;
-  fields["split"] = arguments.split;
-  fields["protocol"] = arguments.eval.candidates > 0 ? "sampled" : "full";
-  if (arguments.eval.candidates > 0) {
-    fields["candidates"] = arguments.eval.candidates;
-    fields["candidate_seed"] = arguments.eval.candidate_seed;
-  }
-  fields["masked"] = mask_names(mask);
-  fields["users"] = held_out.users();
-  fields["items"] = held_out.items;
-  fields["evaluated_users"] = evaluation.all.users;
-  fields["skipped_users"] = evaluation.skipped_users;
-  fields["positives"] = evaluation.all.positives;
-  add_metrics(fields, evaluation.all.metrics);
-  fields["cold_users"] = part_fields(evaluation.cold_users);
-  fields["cold_items"] = part_fields(evaluation.cold_items);
-  if (!evaluation.intervals.empty()) {
-    fields["bootstrap"] = arguments.eval.bootstrap;
-    for (std::size_t i = 0; i < evaluation.intervals.size(); ++i) {
-      for (std::size_t m = 0; m <= kUserMetrics; ++m) {
-        const Interval& interval = evaluation.intervals[i][m];
-        fields["interval"][metric_key(m, evaluation.all.metrics[i].k)] = {interval.low,
-                                                                          interval.high};
-      }
-    }
-  }
-  return fields;
-}
-
-void print_table(const Evaluation& evaluation) {
-  fmt::print("\n{:<11}", "");
-  for (const MetricsAt& at : evaluation.all.metrics) {
-    fmt::print("{:<26}", fmt::format("@{}", at.k));
-  }
-  for (std::size_t m = 0; m < kMetrics; ++m) {
-    fmt::print("\n{:<11}", kMetricNames[m]);
-    for (std::size_t i = 0; i < evaluation.all.metrics.size(); ++i) {
-      std::string cell = fmt::format("{:.4f}", evaluation.all.metrics[i].value[m]);
-      if (m <= kUserMetrics && !evaluation.intervals.empty()) {
-        const Interval& interval = evaluation.intervals[i][m];
-        cell += fmt::format(" [{:.4f}, {:.4f}]", interval.low, interval.high);
-      }
-      fmt::print("{:<26}", cell);
-    }
-  }
-  fmt::print("\n");
-}
-
-void print_part(const char* name, const Part& part) {
-  if (part.users == 0) {
-    fmt::print("{:<11} none held out\n", name);
-    return;
-  }
-  const MetricsAt& at = part.metrics[part.metrics.size() / 2];
-  fmt::print("{:<11} {} users, {} positives: HR@{} {:.4f}, Recall@{} {:.4f}, NDCG@{} {:.4f}\n",
-             name, part.users, part.positives, at.k, at.value[0], at.k, at.value[1], at.k,
-             at.value[2]);
-}
-
-void print_report(const json& fields, const Evaluation& evaluation) {
-  const auto masked = fields["masked"].get<std::vector<std::string>>();
-  fmt::print("{} domain, {} split: {} of {} users ranked over {} items, {} positives to find\n",
-             fields["domain"].get<std::string>(), fields["split"].get<std::string>(),
-             fields["evaluated_users"].get<int64_t>(), fields["users"].get<int64_t>(),
-             fields["items"].get<int64_t>(), fields["positives"].get<int64_t>());
-  fmt::print("{}; masked: {}; {} users without a held-out positive skipped\n",
-             fields["protocol"] == "full" ? "full ranking"
-                                          : fmt::format("sampled ranking over {} items a user",
-                                                        fields["candidates"].get<int64_t>()),
-             masked.empty() ? "nothing" : fmt::format("{}", fmt::join(masked, ", ")),
-             fields["skipped_users"].get<int64_t>());
-  print_table(evaluation);
-  fmt::print("\n");
-  print_part("cold users", evaluation.cold_users);
-  print_part("cold items", evaluation.cold_items);
-}
-
-void write_per_user(const std::string& path, const UserMetrics& metrics, const Domain& domain) {
-  AtomicFile file(path);
-  std::string line = "user_id\tpositives";
-  for (const int64_t k : metrics.ks) {
-    for (std::size_t m = 0; m < kUserMetrics; ++m) line += "\t" + metric_key(m, k);
-  }
-  file.write(line + "\n");
-  const std::size_t width = metrics.ks.size() * kUserMetrics;
-  for (std::size_t u = 0; u < metrics.user.size(); ++u) {
-    line = fmt::format("{}\t{}", domain.users[metrics.user[u]], metrics.positives[u]);
-    for (std::size_t i = 0; i < width; ++i) {
-      line += fmt::format("\t{}", metrics.value[u * width + i]);
-    }
-    file.write(line + "\n");
-  }
-  file.commit();
-}
-
-void write_lists(const std::string& path, const Lists& lists, const HeldOut& held_out,
-                 const Domain& domain) {
-  AtomicFile file(path);
-  file.write("user_id\trank\titem_id\tscore\thit\n");
-  for (std::size_t row = 0; row < lists.user.size(); ++row) {
-    const int32_t user = lists.user[row];
-    for (std::size_t i = 0; i < static_cast<std::size_t>(lists.k); ++i) {
-      const std::size_t at = row * static_cast<std::size_t>(lists.k) + i;
-      if (lists.item[at] < 0) break;
-      file.write(fmt::format("{}\t{}\t{}\t{}\t{}\n", domain.users[user], i + 1,
-                             domain.items[lists.item[at]], lists.score[at],
-                             held_out.positives.contains(user, lists.item[at]) ? 1 : 0));
-    }
-  }
-  file.commit();
-}
-
-double seconds_since(std::chrono::steady_clock::time_point start) {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-}
-
-void run(Arguments& arguments, const std::function<void()>& apply_flags) {
-  OptionSet set = evaluation_option_set(arguments.eval);
-  const json config = read_config(arguments.config);
-  if (config.contains("eval")) set.read(config["eval"], arguments.config);
-  apply_flags();
-  const EvaluationOptions options = arguments.eval.options();
-  const Split split = arguments.split == "test" ? Split::test : Split::valid;
-  const auto context = arguments.device.make_context();
-
-  auto start = std::chrono::steady_clock::now();
-  const Domain domain = load_domain(arguments.data, arguments.domain);
-  const ScorerFiles files(arguments, domain);
-  const HeldOut held_out = make_held_out(domain, split, arguments.eval.mask);
-  if (held_out.positives.item.empty()) {
+// A run's best parameters, ranked.
+void evaluate_run(Arguments& arguments, const std::function<void()>& apply_flags) {
+  if (!arguments.users.empty() || !arguments.items.empty() || !arguments.scores.empty()) {
     throw Error(
-        fmt::format("{}: its {} split has no positive interaction, so that there is nothing "
-                    "to measure",
-                    domain.path.string(), arguments.split));
+        fmt::format("{}: is a run, which has its own scores; give its data instead to measure "
+                    "--user-embeddings, --item-embeddings or --scores",
+                    arguments.place));
   }
+  const auto start = std::chrono::steady_clock::now();
+  const auto context = arguments.device.make_context();
+  Run trained(*context, arguments.place, arguments.data);
+  EvaluationFlags& flags = arguments.evaluation;
+  flags.eval = trained.config().eval;
+  flags.read(apply_flags);
+  const std::size_t domain = flags.domain == "source" ? kSource : kTarget;
+  const DomainEmbeddings embeddings = trained.embed(domain);
+  const auto scorer = make_scorer(*context, embeddings, trained.scorer());
   const double read_seconds = seconds_since(start);
-  start = std::chrono::steady_clock::now();
-  Evaluation evaluation;
+
+  EvaluationReport report = measure(*context, flags, trained.domain(domain), *scorer);
+  report.fields["run"] = arguments.place;
+  report.fields["seconds"]["read"] = read_seconds;
+  print_report(flags, report);
+}
+
+void evaluate_files(Arguments& arguments, const std::function<void()>& apply_flags) {
+  EvaluationFlags& flags = arguments.evaluation;
+  flags.read(apply_flags);
+  flags.eval.options();  // refuses what is wrong before the files are read
+  const auto context = arguments.device.make_context();
+  const auto start = std::chrono::steady_clock::now();
+  const Domain domain = load_domain(arguments.place, flags.domain);
+  const ScorerFiles files(arguments, domain);
+  const double read_seconds = seconds_since(start);
   try {
-    evaluation = evaluate(*context, files.scorer(), held_out, options);
+    EvaluationReport report = measure(*context, flags, domain, files.scorer());
+    report.fields["seconds"]["read"] = read_seconds;
+    print_report(flags, report);
   } catch (const NanScore& nan) {
     throw Error(fmt::format(
         "{}: the score of user '{}' (row {}) and item '{}' ({} {}) is NaN; a "
@@ -333,48 +197,43 @@ void run(Arguments& arguments, const std::function<void()>& apply_flags) {
         arguments.scores.empty() ? arguments.users : arguments.scores, domain.users[nan.user],
         nan.user, domain.items[nan.item], arguments.scores.empty() ? "row" : "column", nan.item));
   }
+}
 
-  if (arguments.eval.candidates > 0) {
-    log_warning(
-        "sampled metrics are biased and may order models differently from the full ranking; "
-        "compare them only with the same --candidates and --candidate-seed");
+void run(Arguments& arguments, const std::function<void()>& apply_flags) {
+  if (is_run(arguments.place)) {
+    evaluate_run(arguments, apply_flags);
+    return;
   }
-  json fields = report_fields(arguments, evaluation, held_out, resolve(arguments.eval.mask, split));
-  fields["device"] = device_label(*context);
-  fields["seconds"] = {{"read", read_seconds}, {"evaluate", seconds_since(start)}};
-  if (!arguments.per_user.empty()) write_per_user(arguments.per_user, evaluation.per_user, domain);
-  if (!arguments.lists.empty()) write_lists(arguments.lists, evaluation.lists, held_out, domain);
-  if (arguments.json) {
-    print_json(fields);
-  } else {
-    print_report(fields, evaluation);
+  const auto seeds = seeds_of(arguments.place);
+  if (!seeds.empty()) {
+    throw Error(
+        fmt::format("{}: holds the runs of {} seeds; give one of them, such as {}, or use "
+                    "'cfaa_gpu compare'",
+                    arguments.place, seeds.size(), seeds[0].string()));
   }
+  evaluate_files(arguments, apply_flags);
 }
 
 }  // namespace
 
 void add_evaluate(CLI::App& app) {
   CLI::App* command =
-      app.add_subcommand("evaluate", "ranks any model's scores and measures the lists");
+      app.add_subcommand("evaluate", "measures the lists of a run, or of any model's scores");
   auto arguments = std::make_shared<Arguments>();
-  command->add_option("data", arguments->data, "directory that prepare made")->required();
+  command
+      ->add_option("run_or_data", arguments->place,
+                   "a run that train wrote; or data that prepare wrote, with scores to rank")
+      ->required();
   command->add_option("--user-embeddings", arguments->users,
                       ".npy of users x D, rows as in users.tsv");
   command->add_option("--item-embeddings", arguments->items,
                       ".npy of items x D, rows as in items.tsv");
   command->add_option("--scores", arguments->scores, ".npy of users x items, instead");
-  command->add_option("--domain", arguments->domain, "target or source")
-      ->capture_default_str()
-      ->check(CLI::IsMember({"target", "source"}));
-  command->add_option("--split", arguments->split, "test or valid")
-      ->capture_default_str()
-      ->check(CLI::IsMember({"test", "valid"}));
-  command->add_option("--config", arguments->config, "configuration with an 'eval' section");
-  command->add_option("--per-user", arguments->per_user, "file for each user's metrics (.tsv)");
-  command->add_option("--lists", arguments->lists, "file for each user's list (.tsv)");
-  command->add_flag("--json", arguments->json, "machine output on stdout");
+  command->add_option("--data", arguments->data, "where the run's data is now");
+  arguments->evaluation.add_to(*command);
   arguments->device.add_to(*command);
-  const auto apply_flags = add_option_flags(*command, evaluation_option_set(arguments->eval));
+  const auto apply_flags =
+      add_option_flags(*command, evaluation_option_set(arguments->evaluation.eval));
   command->callback([arguments, apply_flags] { run(*arguments, apply_flags); });
 }
 

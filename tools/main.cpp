@@ -61,8 +61,10 @@ int run(int argc, char** argv) {
   cfaa::tools::add_embed(app);
   cfaa::tools::add_tokenize(app);
   cfaa::tools::add_sentences(app);
+  cfaa::tools::add_baseline(app);
   cfaa::tools::add_train(app);
   cfaa::tools::add_evaluate(app);
+  cfaa::tools::add_compare(app);
   cfaa::tools::add_recommend(app);
   cfaa::tools::add_export(app);
   cfaa::tools::add_config(app);

@@ -1,10 +1,9 @@
 #include "host/model/cfaa.h"
 
 #include <cmath>
-#include <numbers>
 
 #include "host/core/error.h"
-#include "host/core/philox.h"
+#include "host/model/normal_init.h"
 #include "host/ops/adam.h"
 #include "host/ops/add_scaled.h"
 #include "host/ops/score_loss.h"
@@ -20,28 +19,6 @@ MatrixView<T> as_row(VectorView<T> vector) {
 template <class T, int Rank>
 void fill_zero(Context& context, View<T, Rank> view) {
   context.runtime().fill_zero(view.data, static_cast<std::size_t>(view.size()) * sizeof(T));
-}
-
-// Normal numbers by Box and Muller from Philox, made on the host: the same for every device.
-template <class T>
-void fill_normal(Context& context, MatrixView<T> array, double scale, uint64_t seed,
-                 uint64_t stream) {
-  const Philox random{seed};
-  std::vector<T> values(static_cast<std::size_t>(array.size()));
-  context.threads().parallel_for(
-      static_cast<int64_t>(values.size() + 1) / 2, 1 << 14, [&](int64_t begin, int64_t end, int) {
-        for (int64_t i = begin; i < end; ++i) {
-          const Philox::Block block = random(static_cast<uint64_t>(i), stream);
-          const double u = (block.word[0] + 0.5) / 4294967296.0;
-          const double angle = 2 * std::numbers::pi * block.word[1] / 4294967296.0;
-          const double radius = scale * std::sqrt(-2 * std::log(u));
-          const std::size_t at = 2 * static_cast<std::size_t>(i);
-          values[at] = static_cast<T>(radius * std::cos(angle));
-          if (at + 1 < values.size()) values[at + 1] = static_cast<T>(radius * std::sin(angle));
-        }
-      });
-  context.runtime().copy_from_host(array.data, values.data(), values.size() * sizeof(T));
-  context.runtime().synchronize();
 }
 
 // Of all elements, each column's mean taken off.

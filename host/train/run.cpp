@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <charconv>
 #include <nlohmann/json.hpp>
 
 #include "host/core/error.h"
@@ -49,6 +51,27 @@ Dataset dataset_of(const fs::path& path, const json& fields, const std::string& 
 
 bool is_run(const fs::path& path) {
   return fs::exists(path / "run.json");
+}
+
+std::vector<fs::path> seeds_of(const fs::path& path) {
+  std::vector<std::pair<int64_t, fs::path>> seeds;
+  std::error_code absent;
+  for (const auto& entry : fs::directory_iterator(path, absent)) {
+    const std::string name = entry.path().filename().string();
+    const std::string_view number =
+        std::string_view(name).substr(std::min<std::size_t>(5, name.size()));
+    int64_t seed = 0;
+    const auto [end, failure] = std::from_chars(number.data(), number.data() + number.size(), seed);
+    if (!name.starts_with("seed-") || failure != std::errc() ||
+        end != number.data() + number.size()) {
+      continue;
+    }
+    seeds.emplace_back(seed, entry.path());
+  }
+  std::sort(seeds.begin(), seeds.end());
+  std::vector<fs::path> paths;
+  for (auto& [seed, place] : seeds) paths.push_back(std::move(place));
+  return paths;
 }
 
 // Rankings are made in float, so a run in double is read as float too.

@@ -5,6 +5,7 @@
 
 #include <filesystem>
 #include <memory>
+#include <vector>
 
 #include "host/core/context.h"
 #include "host/train/run_config.h"
@@ -14,6 +15,9 @@ namespace cfaa {
 
 // True where `path` is a run's directory: it holds run.json.
 bool is_run(const std::filesystem::path& path);
+
+// The folders seed-0, seed-1, ... of a run of several seeds, by seed; empty where there are none.
+std::vector<std::filesystem::path> seeds_of(const std::filesystem::path& path);
 
 class Run {
  public:

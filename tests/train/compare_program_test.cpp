@@ -1,0 +1,100 @@
+// `cfaa_gpu compare` on made-up results.
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "tests/compare.h"
+#include "tests/program.h"
+#include "tests/temporary_folder.h"
+
+namespace cfaa::test {
+namespace {
+
+using nlohmann::json;
+
+class CompareProgram : public testing::Test {
+ protected:
+  void result(const std::string& place, double ndcg, json more = json::object()) const {
+    std::filesystem::create_directories(folder_.path(place));
+    more["target"] = {{"NDCG@10", ndcg}, {"users", 5}};
+    write_text(folder_.path(place + "/result.json"), more.dump());
+  }
+  Outcome compare(const std::string& arguments) const {
+    return run_program("compare --metrics NDCG@10 " + arguments);
+  }
+  json rows(const std::string& arguments) const {
+    const Outcome outcome = compare("--json " + arguments);
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    return json::parse(outcome.out)["rows"];
+  }
+  std::string path(const std::string& name) const { return folder_.path(name); }
+
+  TemporaryFolder folder_;
+};
+
+TEST_F(CompareProgram, SeedsAreOneRowPairedWithTheFirst) {
+  const std::vector<double> base = {0.1, 0.2, 0.3, 0.2, 0.1},
+                            more = {0.01, 0.02, -0.005, 0.03, 0.015};
+  for (std::size_t s = 0; s < base.size(); ++s) {
+    result("base/seed-" + std::to_string(s), base[s]);
+    result("full/seed-" + std::to_string(s), base[s] + more[s]);
+  }
+  result("full/seed-10", 0.9);
+
+  const json found = rows(path("base") + " " + path("full"));
+
+  ASSERT_EQ(found.size(), 2u);
+  const json first = found[0]["metrics"]["NDCG@10"], second = found[1]["metrics"]["NDCG@10"];
+  EXPECT_TRUE(close(first["mean"].get<double>(), 0.18, 1e-12));
+  EXPECT_TRUE(close(first["sd"].get<double>(), 0.0836660026534076, 1e-9));
+  EXPECT_EQ(found[1]["seeds"], json::array({0, 1, 2, 3, 4, 10}));
+  EXPECT_EQ(second["pairs"], 5) << "seed 10 has no partner";
+  EXPECT_TRUE(close(second["difference"].get<double>(), 0.014, 1e-9));
+  EXPECT_TRUE(close(second["p"].get<double>(), 0.07285505961025576, 1e-6));
+}
+
+TEST_F(CompareProgram, AResultWithoutChanceStandsForEverySeed) {
+  result("popularity", 0.1, {{"every_seed", true}, {"baseline", "popularity"}});
+  for (const int seed : {0, 1, 2}) result("mf/seed-" + std::to_string(seed), 0.2 + 0.1 * seed);
+  result("knn", 0.3, {{"every_seed", true}});
+
+  const json found = rows(path("popularity") + " " + path("mf") + " " + path("knn"));
+
+  EXPECT_EQ(found[0]["variant"], "popularity");
+  EXPECT_EQ(found[1]["metrics"]["NDCG@10"]["pairs"], 3);
+  EXPECT_TRUE(close(found[1]["metrics"]["NDCG@10"]["p"].get<double>(), 0.0741799002274485, 1e-6));
+  EXPECT_EQ(found[2]["metrics"]["NDCG@10"]["pairs"], 1);
+}
+
+TEST_F(CompareProgram, OnePairIsNotTested) {
+  result("a", 0.1);
+  result("b", 0.2);
+
+  const json found = rows(path("a") + " " + path("b"));
+  const Outcome table = compare(path("a") + " " + path("b"));
+
+  EXPECT_FALSE(found[1]["metrics"]["NDCG@10"].contains("p"));
+  EXPECT_NE(table.out.find("one pair: no test"), std::string::npos) << table.out;
+}
+
+TEST_F(CompareProgram, RefusesWhatCannotBeCompared) {
+  result("a", 0.1, {{"dataset", "x"}});
+  result("b", 0.2, {{"dataset", "y"}});
+  std::filesystem::create_directories(path("empty"));
+
+  const Outcome other_data = compare(path("a") + " " + path("b"));
+  const Outcome unfinished = compare(path("a") + " " + path("empty"));
+  const Outcome unknown = run_program("compare --metrics NDCG@7 " + path("a"));
+
+  EXPECT_EQ(other_data.code, 2);
+  EXPECT_NE(other_data.err.find("other data"), std::string::npos) << other_data.err;
+  EXPECT_EQ(unfinished.code, 2);
+  EXPECT_NE(unfinished.err.find("no result.json"), std::string::npos) << unfinished.err;
+  EXPECT_EQ(unknown.code, 2);
+  EXPECT_NE(unknown.err.find("NDCG@7"), std::string::npos) << unknown.err;
+}
+
+}  // namespace
+}  // namespace cfaa::test
