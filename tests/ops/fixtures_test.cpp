@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdlib>
+
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
@@ -156,10 +158,16 @@ TEST_P(GoldenCases, CollapseInDouble) {
 TEST_P(GoldenCases, CollapseInFloat) {
   check<float>("collapse");
 }
+// Minutes on the emulated device: tools/test --full asks for them.
+bool too_long_for(const std::string& device) {
+  return device == "cuda" && std::getenv("CFAA_LONG_TESTS") == nullptr;
+}
 TEST_P(GoldenCases, PaperSizeInDouble) {
+  if (too_long_for(GetParam())) GTEST_SKIP() << "runs where CFAA_LONG_TESTS is set";
   check<double>("paper");
 }
 TEST_P(GoldenCases, PaperSizeInFloat) {
+  if (too_long_for(GetParam())) GTEST_SKIP() << "runs where CFAA_LONG_TESTS is set";
   check<float>("paper");
 }
 
