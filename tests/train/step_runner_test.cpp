@@ -55,9 +55,11 @@ TEST_P(Steps, AgreeWithTheCpuAndAreReplayed) {
   EXPECT_EQ(found.segments > 0, GetParam() == "cuda");
 }
 
-TEST_P(Steps, LowerTheLoss) {
-  const Trained early = train_steps(context(), 1, small_model());
-  const Trained late = train_steps(context(), 60, small_model());
+TEST(StepsOnTheCpu, LowerTheLoss) {
+  const auto context = make_context("cpu", {.threads = 2, .seed = 5});
+
+  const Trained early = train_steps(*context, 1, small_model());
+  const Trained late = train_steps(*context, 60, small_model());
 
   EXPECT_LT(late.report.score_source + late.report.score_target,
             0.9 * (early.report.score_source + early.report.score_target));
