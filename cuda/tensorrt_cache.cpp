@@ -41,20 +41,6 @@ std::string short_hash(std::string_view text) {
 
 }  // namespace
 
-std::string name_of(NetworkPrecision precision) {
-  switch (precision) {
-    case NetworkPrecision::f32:
-      return "f32";
-    case NetworkPrecision::tf32:
-      return "tf32";
-    case NetworkPrecision::f16:
-      return "f16";
-    case NetworkPrecision::bf16:
-      return "bf16";
-  }
-  return "";
-}
-
 std::string EngineIdentity::text() const {
   std::string lengths;
   for (const LengthBucket& bucket : buckets) {

@@ -43,8 +43,6 @@ struct EngineIdentity {
   std::string text() const;
 };
 
-std::string name_of(NetworkPrecision precision);  // "f16"
-
 // A file of the cache: the mapping and what it holds.
 class CachedBytes {
  public:

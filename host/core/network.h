@@ -27,6 +27,8 @@ namespace cfaa {
 
 enum class NetworkPrecision { f32, tf32, f16, bf16 };  // tf32: on a GPU only
 
+std::string name_of(NetworkPrecision precision);  // "f32"
+
 struct NetworkOptions {
   NetworkPrecision precision = NetworkPrecision::f32;
   int64_t max_length = 512;     // S at most

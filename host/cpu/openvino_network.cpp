@@ -35,20 +35,6 @@ Value integer(int64_t value) {
   return op::Constant::create(ov::element::i64, {}, {value});
 }
 
-std::string name_of(NetworkPrecision precision) {
-  switch (precision) {
-    case NetworkPrecision::f32:
-      return "f32";
-    case NetworkPrecision::tf32:
-      return "tf32";
-    case NetworkPrecision::f16:
-      return "f16";
-    case NetworkPrecision::bf16:
-      return "bf16";
-  }
-  return "?";
-}
-
 ov::element::Type element_type(NetworkPrecision precision) {
   if (precision == NetworkPrecision::f16) return ov::element::f16;
   if (precision == NetworkPrecision::bf16) return ov::element::bf16;

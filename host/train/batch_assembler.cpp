@@ -215,8 +215,7 @@ void BatchAssembler<T>::add_history(std::size_t domain, std::size_t side, int64_
 }
 
 template <class T>
-void BatchAssembler<T>::list_touched(std::size_t, std::size_t, const EdgeLists<T>& lists,
-                                     Marks& marks) {
+void BatchAssembler<T>::list_touched(const EdgeLists<T>& lists, Marks& marks) {
   const int64_t rows = lists.offset.size() - 1;
   const int32_t entries = lists.offset.data[rows];
   const int64_t now = ++marks.now;
@@ -260,7 +259,7 @@ void BatchAssembler<T>::fill_side(std::size_t domain, std::size_t side, int64_t 
       batch.id.weight.data[r] = T(1);
     }
     batch.id.offset.data[rows] = rows;
-    list_touched(domain, side, batch.id, id_marks_[domain][side]);
+    list_touched(batch.id, id_marks_[domain][side]);
   }
   if (batch.history.offset.data != nullptr) {
     int32_t used = 0;
@@ -269,7 +268,7 @@ void BatchAssembler<T>::fill_side(std::size_t domain, std::size_t side, int64_t 
       add_history(domain, side, epoch, entries[static_cast<std::size_t>(r)], batch.history, used);
     }
     batch.history.offset.data[rows] = used;
-    list_touched(domain, side, batch.history, history_marks_[domain][side]);
+    list_touched(batch.history, history_marks_[domain][side]);
   }
   if (batch.review.data != nullptr) {
     for (int32_t r = 0; r < rows; ++r) {

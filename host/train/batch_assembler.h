@@ -74,7 +74,7 @@ class BatchAssembler {
   void fill_side(std::size_t domain, std::size_t side, int64_t epoch, const SideBatch<T>& batch);
   void add_history(std::size_t domain, std::size_t side, int64_t epoch, Entry entry,
                    const EdgeLists<T>& lists, int32_t& entries);
-  void list_touched(std::size_t domain, std::size_t side, const EdgeLists<T>& lists, Marks& marks);
+  static void list_touched(const EdgeLists<T>& lists, Marks& marks);
   int32_t draw_negative(std::size_t domain, int64_t user, uint64_t index, uint64_t stream) const;
   int32_t random_edge(std::size_t domain, std::size_t side, int64_t entity, uint64_t index,
                       uint64_t stream) const;

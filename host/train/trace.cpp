@@ -62,8 +62,7 @@ void add_lists(Collector<T>& collector, const std::string& name, const EdgeLists
 
 template <class T>
 void write_trace(Context& context, const std::filesystem::path& directory, int64_t step,
-                 StepRunner<T>& runner, Cfaa<T>& model, const TrainingData&,
-                 const RunConfig& config) {
+                 StepRunner<T>& runner, Cfaa<T>& model, const RunConfig& config) {
   std::filesystem::create_directories(directory);
   Collector<T> collector(context);
   model.parameters().for_each([&](const std::string& name, MatrixView<T> array) {
@@ -98,7 +97,7 @@ void write_trace(Context& context, const std::filesystem::path& directory, int64
 
 #define CFAA_INSTANTIATE(T)                                                                     \
   template void write_trace<T>(Context&, const std::filesystem::path&, int64_t, StepRunner<T>&, \
-                               Cfaa<T>&, const TrainingData&, const RunConfig&);
+                               Cfaa<T>&, const RunConfig&);
 CFAA_INSTANTIATE(float)
 CFAA_INSTANTIATE(double)
 #undef CFAA_INSTANTIATE

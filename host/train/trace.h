@@ -15,7 +15,6 @@ namespace cfaa {
 // Runs the step and writes its file.
 template <class T>
 void write_trace(Context& context, const std::filesystem::path& directory, int64_t step,
-                 StepRunner<T>& runner, Cfaa<T>& model, const TrainingData& data,
-                 const RunConfig& config);
+                 StepRunner<T>& runner, Cfaa<T>& model, const RunConfig& config);
 
 }  // namespace cfaa

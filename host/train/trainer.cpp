@@ -111,7 +111,7 @@ class Trainer {
   void step(Progress& progress) {
     const int64_t step = state_.step;
     if (!options_.trace.empty() && step < options_.trace_steps) {
-      write_trace<T>(context_, options_.trace, step, runner_, model_, data_, config_);
+      write_trace<T>(context_, options_.trace, step, runner_, model_, config_);
     } else {
       runner_.run(step);
     }
