@@ -8,7 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "host/core/error.h"
-#include "host/core/mapped_file.h"
+#include "host/core/json_file.h"
 #include "host/ops/device.h"
 
 namespace cfaa::tools {
@@ -67,19 +67,7 @@ std::function<void()> add_option_flags(CLI::App& command, const OptionSet& set,
 
 json read_config(const std::string& path) {
   if (path.empty()) return json::object();
-  const MappedFile file(path);
-  const std::string_view text(reinterpret_cast<const char*>(file.bytes().data()),
-                              file.bytes().size());
-  json config;
-  try {
-    config = json::parse(text);
-  } catch (const json::parse_error& error) {
-    const auto before = text.substr(0, std::min<std::size_t>(text.size(), error.byte));
-    const auto line = 1 + std::count(before.begin(), before.end(), '\n');
-    throw Error(fmt::format("{}: line {}: is not valid JSON near byte {}; mend it there", path,
-                            line, error.byte));
-  }
-  if (!config.is_object()) throw Error(path + ": must hold one JSON object of sections");
+  json config = read_json_object(path);
   const std::vector<std::string> sections = {"prepare",   "embed", "model",
                                              "alignment", "train", "eval"};
   for (const auto& [key, _] : config.items()) {

@@ -4,7 +4,7 @@
 
 #include <filesystem>
 
-#include "host/text/json_file.h"
+#include "host/core/json_file.h"
 
 namespace cfaa {
 namespace {
@@ -80,8 +80,7 @@ EncoderConfig read_encoder_config(const std::string& directory) {
   if (!fs::exists(path)) {
     throw Error("'" + directory + "' has no config.json; give the folder of a Hugging Face model");
   }
-  const json config = read_json(path);
-  if (!config.is_object()) throw Error(path.string() + " holds no JSON object");
+  const json config = read_json_object(path);
 
   EncoderConfig result;
   result.family = family_of(config, path);

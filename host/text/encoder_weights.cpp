@@ -8,7 +8,7 @@
 #include <filesystem>
 #include <set>
 
-#include "host/text/json_file.h"
+#include "host/core/json_file.h"
 
 namespace cfaa {
 namespace {

@@ -6,9 +6,9 @@
 #include <sstream>
 
 #include "host/core/error.h"
+#include "host/core/json_file.h"
 #include "host/core/utf8.h"
 #include "host/text/byte_bpe.h"
-#include "host/text/json_file.h"
 #include "host/text/tokenizer.h"
 #include "host/text/wordpiece.h"
 
@@ -38,8 +38,7 @@ class Reader {
                   "'; give the folder of a Hugging Face model, with its vocabulary");
     }
     config_path_ = directory_ / "tokenizer_config.json";
-    config_ = fs::exists(config_path_) ? read_json(config_path_) : json::object();
-    if (!config_.is_object()) throw Error(config_path_.string() + " holds no JSON object");
+    config_ = fs::exists(config_path_) ? read_json_object(config_path_) : json::object();
     common_.special_literals = options.special_literals;
     // Hugging Face writes 1e30 where there is no limit.
     const double limit = field<double>(config_, "model_max_length", 1e30, config_path_);

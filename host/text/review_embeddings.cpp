@@ -5,7 +5,7 @@
 #include <filesystem>
 
 #include "host/core/error.h"
-#include "host/core/mapped_file.h"
+#include "host/core/json_file.h"
 #include "host/data/review_text.h"
 #include "host/text/embed_files.h"
 
@@ -51,9 +51,12 @@ json read_embed_json(const Domain& domain) {
                     "DIR' first",
                     domain.path.string(), domain.path.parent_path().string()));
   }
-  const MappedFile file(path);
-  const auto* text = reinterpret_cast<const char*>(file.bytes().data());
-  json description = json::parse(text, text + file.bytes().size(), nullptr, false);
+  json description;
+  try {
+    description = read_json(path);
+  } catch (const Error&) {
+    stale(domain, "is not what embed writes");
+  }
   if (!description.is_object() || description.value("format", json()) != 1 ||
       !description.value("settings", json()).is_object() ||
       !description.value("counts", json()).is_object() ||

@@ -7,19 +7,13 @@
 #include <filesystem>
 #include <vector>
 
-#include "host/text/json_file.h"
+#include "host/core/json_file.h"
 
 namespace cfaa {
 namespace {
 
 namespace fs = std::filesystem;
 using nlohmann::json;
-
-json read_object(const fs::path& path) {
-  json object = read_json(path);
-  if (!object.is_object()) throw Error(path.string() + " holds no JSON object");
-  return object;
-}
 
 // A module's folder, which must lie inside the model's.
 fs::path module_folder(const fs::path& directory, const std::string& path, const fs::path& origin) {
@@ -33,7 +27,7 @@ fs::path module_folder(const fs::path& directory, const std::string& path, const
 
 Pooling read_pooling(const fs::path& folder) {
   const fs::path path = folder / "config.json";
-  const json config = read_object(path);
+  const json config = read_json_object(path);
   // Older files have a switch for each kind, newer ones name the kind.
   std::vector<std::string> modes;
   const auto named = config.find("pooling_mode");
@@ -64,7 +58,7 @@ void read_transformer(const fs::path& folder, EncoderOptions& options) {
   for (const char* name : {"sentence_bert_config.json", "sentence_roberta_config.json"}) {
     const fs::path path = folder / name;
     if (!fs::exists(path)) continue;
-    const json config = read_object(path);
+    const json config = read_json_object(path);
     const auto limit = field<int64_t>(config, "max_seq_length", 0, path);
     if (limit < 0) throw Error(path.string() + ": max_seq_length is below 0");
     if (limit > 0) {
@@ -72,9 +66,9 @@ void read_transformer(const fs::path& folder, EncoderOptions& options) {
     }
     if (!field(config, "do_lower_case", false, path)) return;
     const fs::path tokenizer = folder / "tokenizer_config.json";
-    const bool folds =
-        fs::exists(folder / "vocab.txt") &&
-        (!fs::exists(tokenizer) || field(read_object(tokenizer), "do_lower_case", true, tokenizer));
+    const bool folds = fs::exists(folder / "vocab.txt") &&
+                       (!fs::exists(tokenizer) ||
+                        field(read_json_object(tokenizer), "do_lower_case", true, tokenizer));
     if (!folds) {
       throw Error(path.string() +
                   ": do_lower_case is true, but the tokenizer keeps case; lower-casing before such "
@@ -87,7 +81,7 @@ void read_transformer(const fs::path& folder, EncoderOptions& options) {
 void refuse_prompt(const fs::path& directory) {
   const fs::path path = directory / "config_sentence_transformers.json";
   if (!fs::exists(path)) return;
-  const json config = read_object(path);
+  const json config = read_json_object(path);
   const auto name = field<std::string>(config, "default_prompt_name", "", path);
   if (name.empty()) return;
   const json prompts = field<json>(config, "prompts", json::object(), path);

@@ -7,6 +7,7 @@
 
 #include "host/core/atomic_file.h"
 #include "host/core/error.h"
+#include "host/core/json_file.h"
 #include "host/core/mapped_file.h"
 #include "host/core/safetensors.h"
 
@@ -101,9 +102,7 @@ void write_arrays(const fs::path& stem, const std::vector<NamedArray>& arrays, c
 
 json check_arrays(const fs::path& stem) {
   const std::string manifest_path = with_suffix(stem, ".json").string();
-  const MappedFile text(manifest_path);
-  const auto* bytes = reinterpret_cast<const char*>(text.bytes().data());
-  const json manifest = json::parse(bytes, bytes + text.bytes().size(), nullptr, false);
+  const json manifest = read_json(manifest_path);
   if (!manifest.is_object() || !manifest.contains("xxh3_128") || !manifest.contains("bytes")) {
     throw Error(manifest_path + ": is not a manifest of this program");
   }

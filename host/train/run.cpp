@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "host/core/error.h"
-#include "host/core/mapped_file.h"
+#include "host/core/json_file.h"
 #include "host/train/checkpoint.h"
 #include "host/train/trainer.h"
 
@@ -18,9 +18,7 @@ namespace fs = std::filesystem;
 using nlohmann::json;
 
 json read_run_json(const fs::path& path) {
-  const MappedFile file((path / "run.json").string());
-  const auto* text = reinterpret_cast<const char*>(file.bytes().data());
-  const json fields = json::parse(text, text + file.bytes().size(), nullptr, false);
+  const json fields = read_json(path / "run.json");
   if (!fields.is_object() || !fields.contains("config") || !fields.contains("data") ||
       !fields.contains("dataset")) {
     throw Error((path / "run.json").string() + ": is not the description of a run");

@@ -16,7 +16,7 @@
 #include "host/core/error.h"
 #include "host/core/npy.h"
 #include "host/text/encoder.h"
-#include "host/text/json_file.h"
+#include "host/core/json_file.h"
 #include "tests/on_cuda.h"
 #include "tests/reference/encoder.h"
 #include "tests/temporary_folder.h"

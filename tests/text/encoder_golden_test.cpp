@@ -8,7 +8,7 @@
 
 #include "host/core/npy.h"
 #include "host/text/encoder.h"
-#include "host/text/json_file.h"
+#include "host/core/json_file.h"
 #include "host/text/tokenizer.h"
 #include "tests/temporary_folder.h"
 #include "tests/text/encoding.h"

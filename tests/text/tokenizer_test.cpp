@@ -331,7 +331,7 @@ TEST(LoadTokenizer, EveryProblemIsNamed) {
       {{{"vocab.json", vocab}, {"merges.txt", "#version: 0.2\na b\na c\n"}},
        "merges.txt line 3: the token 'c' is not in the vocabulary"},
       {{{"vocab.json", vocab}, {"merges.txt", "a b c\n"}}, "merges.txt line 1 is not two tokens"},
-      {{{"vocab.json", "{\"a\": 0"}, {"merges.txt", ""}}, "vocab.json is not valid JSON"},
+      {{{"vocab.json", "{\"a\": 0"}, {"merges.txt", ""}}, "vocab.json: line 1: is not valid JSON"},
       {{{"vocab.json", R"({"a": -4})"}, {"merges.txt", ""}}, "the id of token 'a' is not usable"},
       {{{"vocab.txt", words}, {"tokenizer_config.json", R"({"do_lower_case": "yes"})"}},
        "the field 'do_lower_case' has the wrong type"},

@@ -1,8 +1,7 @@
 #pragma once
 
-// The small JSON files of a model directory: config.json, tokenizer_config.json, modules.json. Keys
-// that are not asked for are passed over, since each version of the libraries that write them adds
-// some.
+// Small JSON files: configurations, descriptions of runs and checkpoints, a model directory's
+// config.json. Every failure names the path.
 
 #include <filesystem>
 #include <nlohmann/json.hpp>
@@ -12,11 +11,14 @@
 
 namespace cfaa {
 
-// The bytes of a file; Error naming the path where it cannot be read.
+// The bytes of a file; Error where it cannot be read.
 std::string read_file(const std::filesystem::path& path);
 
-// Error naming the path where it cannot be read or is not JSON.
+// Error where it cannot be read or, with the line, is not JSON.
 nlohmann::json read_json(const std::filesystem::path& path);
+
+// The same of a file that must hold an object.
+nlohmann::json read_json_object(const std::filesystem::path& path);
 
 // A field of any type but null, or the fallback; a wrong type names the file and the field.
 template <class T>
