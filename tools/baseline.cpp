@@ -7,6 +7,7 @@
 
 #include "host/core/atomic_file.h"
 #include "host/core/error.h"
+#include "host/eval/user_metrics_file.h"
 #include "host/train/baselines.h"
 #include "host/train/matrix_factorization.h"
 #include "tools/evaluation_report.h"
@@ -55,9 +56,9 @@ EvaluationReport measure_baseline(Context& context, const Arguments& arguments,
   return finish(*make_scorer(context, trained.embeddings, {}));
 }
 
-// result.json in the form that a run has it, so that `compare` reads both.
+// result.json and the users' metrics in the form that a run has them, so that `compare` reads both.
 void write_result(const fs::path& place, const Arguments& arguments, const EvaluationReport& report,
-                  const std::string& dataset) {
+                  const std::string& dataset, const Domain& domain) {
   json result = {{"baseline", arguments.name}, {"dataset", dataset}};
   if (arguments.random()) {
     result["seed"] = report.fields["seed"];
@@ -70,6 +71,8 @@ void write_result(const fs::path& place, const Arguments& arguments, const Evalu
                   {"positives", report.evaluation.all.positives}};
   add_metrics(metrics, report.evaluation.all.metrics);
   result[arguments.evaluation.domain] = metrics;
+  write_user_metrics(user_metrics_path(place, domain.name).string(), report.evaluation.per_user,
+                     domain.users);
   write_file((place / "result.json").string(), result.dump(2) + "\n");
 }
 
@@ -101,7 +104,7 @@ void run(Arguments& arguments, const std::function<void()>& apply_evaluation,
                                  ? fs::path(arguments.out)
                                  : fs::path(arguments.out) / fmt::format("seed-{}", first_seed + i);
       fs::create_directories(place);
-      write_result(place, arguments, report, dataset);
+      write_result(place, arguments, report, dataset, domain);
     }
     all.push_back(report.fields);
     if (!flags.json) print_report(flags, report);

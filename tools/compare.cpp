@@ -9,8 +9,9 @@
 #include <nlohmann/json.hpp>
 
 #include "host/core/error.h"
-#include "host/core/mapped_file.h"
+#include "host/core/json_file.h"
 #include "host/eval/significance.h"
+#include "host/eval/user_metrics_file.h"
 #include "host/train/run.h"
 #include "tools/command.h"
 
@@ -32,15 +33,8 @@ struct Row {
   std::string name, variant, dataset;
   std::map<int64_t, json> by_seed;  // the domain's metrics
   bool every_seed = false;          // nothing random: the one result stands for each seed
+  std::vector<UserTable> users;     // of each seed that kept them
 };
-
-json read_object(const fs::path& path) {
-  const MappedFile file(path.string());
-  const auto* text = reinterpret_cast<const char*>(file.bytes().data());
-  json fields = json::parse(text, text + file.bytes().size(), nullptr, false);
-  if (!fields.is_object()) throw Error(path.string() + ": is not a JSON object");
-  return fields;
-}
 
 // Of the folder's name, "seed-3"; 0 where it has no number.
 int64_t seed_in_name(const fs::path& place) {
@@ -56,11 +50,11 @@ void add_result(Row& row, const fs::path& place, const std::string& domain) {
                     "finish first",
                     place.string()));
   }
-  const json result = read_object(path);
+  const json result = read_json_object(path);
   if (!result.contains(domain) || !result[domain].is_object()) {
     throw Error(fmt::format("{}: has no metrics of the {} domain", path.string(), domain));
   }
-  const json run = is_run(place) ? read_object(place / "run.json") : json::object();
+  const json run = is_run(place) ? read_json_object(place / "run.json") : json::object();
   const json config = run.value("config", json::object());
   int64_t seed = seed_in_name(place);
   if (config.contains("train")) seed = config["train"].value("seed", seed);
@@ -76,6 +70,8 @@ void add_result(Row& row, const fs::path& place, const std::string& domain) {
   if (!row.by_seed.emplace(seed, result[domain]).second) {
     throw Error(fmt::format("{}: its seed {} is there twice", place.string(), seed));
   }
+  const fs::path users = user_metrics_path(place, domain);
+  if (fs::exists(users)) row.users.push_back(read_user_metrics(users.string()));
 }
 
 Row read_row(const std::string& path, const std::string& domain) {
@@ -115,6 +111,43 @@ std::vector<double> differences(const Row& first, const Row& row, const std::str
   return result;
 }
 
+// A user's value of a metric, averaged over the seeds; by user, in the order of the ids. Empty
+// where a seed did not keep it, or the metric is not of users.
+std::map<std::string, double> means_by_user(const Row& row, const std::string& metric) {
+  std::map<std::string, double> means;
+  if (row.users.size() != row.by_seed.size()) return means;
+  for (const UserTable& table : row.users) {
+    const auto found = std::find(table.columns.begin(), table.columns.end(), metric);
+    if (found == table.columns.end()) return {};
+    const auto column = static_cast<std::size_t>(found - table.columns.begin());
+    for (const auto& [user, value] : table.value) {
+      means[user] += value[column] / static_cast<double>(row.users.size());
+    }
+  }
+  return means;
+}
+
+// row - first, user by user.
+std::vector<double> user_differences(const Row& first, const Row& row, const std::string& metric) {
+  const std::map<std::string, double> others = means_by_user(first, metric);
+  std::vector<double> result;
+  for (const auto& [user, value] : means_by_user(row, metric)) {
+    const auto other = others.find(user);
+    if (other != others.end()) result.push_back(value - other->second);
+  }
+  return result;
+}
+
+json test_fields(const PairedTest& test) {
+  json fields = {{"pairs", test.pairs}};
+  if (test.pairs > 0) fields["difference"] = test.mean;
+  if (test.pairs > 1) {
+    fields["standard_error"] = test.standard_error;
+    fields["p"] = test.p;
+  }
+  return fields;
+}
+
 json compare_rows(const Arguments& arguments, const std::vector<Row>& rows) {
   json fields = {{"domain", arguments.domain}, {"rows", json::array()}};
   for (const Row& row : rows) {
@@ -125,19 +158,24 @@ json compare_rows(const Arguments& arguments, const std::vector<Row>& rows) {
       const MeanAndDeviation all = mean_and_deviation(values);
       json cell = {{"mean", all.mean}, {"sd", all.deviation}, {"values", values}};
       if (&row != &rows[0]) {
-        const PairedTest test = paired_t_test(differences(rows[0], row, metric));
-        cell["pairs"] = test.pairs;
-        if (test.pairs > 0) cell["difference"] = test.mean;
-        if (test.pairs > 1) {
-          cell["standard_error"] = test.standard_error;
-          cell["p"] = test.p;
-        }
+        cell["by_seed"] = test_fields(paired_t_test(differences(rows[0], row, metric)));
+        cell["by_user"] = test_fields(paired_t_test(user_differences(rows[0], row, metric)));
       }
       entry["metrics"][metric] = cell;
     }
     fields["rows"].push_back(entry);
   }
   return fields;
+}
+
+// "+0.0123 ± 0.0040  p 0.021, 5 pairs"
+std::string test_text(const json& test, const char* none, const char* pairs) {
+  if (!test.contains("difference")) return none;
+  const std::string difference = fmt::format("{:+.4f}", test["difference"].get<double>());
+  if (!test.contains("p")) return difference + fmt::format("  one {}: no test", pairs);
+  return fmt::format("{} ± {:.4f}  p {:.2g}, {} {}s", difference,
+                     test["standard_error"].get<double>(), test["p"].get<double>(),
+                     test["pairs"].get<int64_t>(), pairs);
 }
 
 void print_table(const Arguments& arguments, const json& fields) {
@@ -161,22 +199,17 @@ void print_table(const Arguments& arguments, const json& fields) {
   }
   fmt::print("\n");
   if (fields["rows"].size() < 2) return;
-  fmt::print("\nagainst {}: difference ± standard error, seed by seed (p of the paired t-test)\n\n",
-             fields["rows"][0]["run"].get<std::string>());
+  fmt::print(
+      "\nagainst {}: difference ± standard error (p of the paired t-test). By seed: would another "
+      "training\nsay the same? By user, each averaged over the seeds: would other users?\n\n",
+      fields["rows"][0]["run"].get<std::string>());
   for (std::size_t r = 1; r < fields["rows"].size(); ++r) {
     const json& row = fields["rows"][r];
     for (const std::string& metric : arguments.metrics) {
       const json& cell = row["metrics"][metric];
-      std::string text = "no seed in common";
-      if (cell.contains("difference")) {
-        text = fmt::format("{:+.4f}", cell["difference"].get<double>());
-        text +=
-            cell.contains("p")
-                ? fmt::format(" ± {:.4f}  p {:.3g}, {} pairs", cell["standard_error"].get<double>(),
-                              cell["p"].get<double>(), cell["pairs"].get<int64_t>())
-                : "  one pair: no test";
-      }
-      fmt::print("{:<{}}  {:<12} {}\n", row["run"].get<std::string>(), width, metric, text);
+      fmt::print("{:<{}}  {:<12} by seed {:<38} by user {}\n", row["run"].get<std::string>(), width,
+                 metric, test_text(cell["by_seed"], "none in common", "seed"),
+                 test_text(cell["by_user"], "not kept", "user"));
     }
   }
 }

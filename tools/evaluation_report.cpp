@@ -5,18 +5,11 @@
 #include "host/core/atomic_file.h"
 #include "host/core/error.h"
 #include "host/core/log.h"
+#include "host/eval/user_metrics_file.h"
 #include "host/ops/device.h"
 
 namespace cfaa::tools {
-namespace {
-
 using nlohmann::json;
-
-std::string metric_key(std::size_t metric, int64_t k) {
-  return fmt::format("{}@{}", kMetricNames[metric], k);
-}
-
-}  // namespace
 
 void add_metrics(json& fields, const std::vector<MetricsAt>& metrics) {
   for (const MetricsAt& at : metrics) {
@@ -118,24 +111,6 @@ void print_people(const json& fields, const Evaluation& evaluation) {
   print_part("cold items", evaluation.cold_items);
 }
 
-void write_per_user(const std::string& path, const UserMetrics& metrics, const Domain& domain) {
-  AtomicFile file(path);
-  std::string line = "user_id\tpositives";
-  for (const int64_t k : metrics.ks) {
-    for (std::size_t m = 0; m < kUserMetrics; ++m) line += "\t" + metric_key(m, k);
-  }
-  file.write(line + "\n");
-  const std::size_t width = metrics.ks.size() * kUserMetrics;
-  for (std::size_t u = 0; u < metrics.user.size(); ++u) {
-    line = fmt::format("{}\t{}", domain.users[metrics.user[u]], metrics.positives[u]);
-    for (std::size_t i = 0; i < width; ++i) {
-      line += fmt::format("\t{}", metrics.value[u * width + i]);
-    }
-    file.write(line + "\n");
-  }
-  file.commit();
-}
-
 void write_lists(const std::string& path, const Lists& lists, const HeldOut& held_out,
                  const Domain& domain) {
   AtomicFile file(path);
@@ -196,7 +171,9 @@ EvaluationReport measure(Context& context, const EvaluationFlags& flags, const D
       report_fields(flags, report.evaluation, held_out, resolve(flags.eval.mask, split));
   report.fields["device"] = device_label(context);
   report.fields["seconds"]["evaluate"] = seconds_since(start);
-  if (!flags.per_user.empty()) write_per_user(flags.per_user, report.evaluation.per_user, domain);
+  if (!flags.per_user.empty()) {
+    write_user_metrics(flags.per_user, report.evaluation.per_user, domain.users);
+  }
   if (!flags.lists.empty()) write_lists(flags.lists, report.evaluation.lists, held_out, domain);
   return report;
 }

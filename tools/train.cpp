@@ -9,8 +9,8 @@
 
 #include "host/core/atomic_file.h"
 #include "host/core/error.h"
+#include "host/core/json_file.h"
 #include "host/core/log.h"
-#include "host/core/mapped_file.h"
 #include "host/data/dataset.h"
 #include "host/ops/device.h"
 #include "host/train/trainer.h"
@@ -51,14 +51,6 @@ void list_differences(const json& before, const json& after, const std::string& 
   }
 }
 
-json read_json(const fs::path& path) {
-  const MappedFile file(path.string());
-  const auto* text = reinterpret_cast<const char*>(file.bytes().data());
-  json value = json::parse(text, text + file.bytes().size(), nullptr, false);
-  if (value.is_discarded()) throw Error(path.string() + ": is not valid JSON");
-  return value;
-}
-
 // Settings that say how a run is shown and stopped, not what it computes.
 json computed(json config) {
   for (const char* key : {"epochs", "patience", "log_every", "keep_checkpoints"}) {
@@ -77,8 +69,9 @@ void open_run(const Arguments& arguments, const fs::path& run, const Dataset& da
                        {"dataset", dataset.hash},
                        {"version", CFAA_VERSION}};
   if (arguments.fresh) {
-    for (const char* name : {"checkpoints", "tensorboard", "metrics.jsonl", "best.safetensors",
-                             "best.json", "result.json", "run.json"}) {
+    for (const char* name :
+         {"checkpoints", "tensorboard", "metrics.jsonl", "best.safetensors", "best.json",
+          "result.json", "target_users.tsv", "source_users.tsv", "run.json"}) {
       fs::remove_all(run / name);
     }
   }
@@ -90,7 +83,7 @@ void open_run(const Arguments& arguments, const fs::path& run, const Dataset& da
     write_file(description.string(), fields.dump(2) + "\n");
     return;
   }
-  const json before = read_json(description);
+  const json before = read_json_object(description);
   if (before.value("dataset", "") != dataset.hash) {
     throw Error(
         fmt::format("{}: was trained on other data ({}); start over with --fresh, or give "

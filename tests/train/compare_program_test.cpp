@@ -1,8 +1,10 @@
 // `cfaa_gpu compare` on made-up results.
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "tests/compare.h"
@@ -20,6 +22,11 @@ class CompareProgram : public testing::Test {
     std::filesystem::create_directories(folder_.path(place));
     more["target"] = {{"NDCG@10", ndcg}, {"users", 5}};
     write_text(folder_.path(place + "/result.json"), more.dump());
+  }
+  void users(const std::string& place, const std::map<std::string, double>& ndcg) const {
+    std::string table = "user_id\tpositives\tNDCG@10\n";
+    for (const auto& [user, value] : ndcg) table += fmt::format("{}\t1\t{}\n", user, value);
+    write_text(folder_.path(place + "/target_users.tsv"), table);
   }
   Outcome compare(const std::string& arguments) const {
     return run_program("compare --metrics NDCG@10 " + arguments);
@@ -50,9 +57,9 @@ TEST_F(CompareProgram, SeedsAreOneRowPairedWithTheFirst) {
   EXPECT_TRUE(close(first["mean"].get<double>(), 0.18, 1e-12));
   EXPECT_TRUE(close(first["sd"].get<double>(), 0.0836660026534076, 1e-9));
   EXPECT_EQ(found[1]["seeds"], json::array({0, 1, 2, 3, 4, 10}));
-  EXPECT_EQ(second["pairs"], 5) << "seed 10 has no partner";
-  EXPECT_TRUE(close(second["difference"].get<double>(), 0.014, 1e-9));
-  EXPECT_TRUE(close(second["p"].get<double>(), 0.07285505961025576, 1e-6));
+  EXPECT_EQ(second["by_seed"]["pairs"], 5) << "seed 10 has no partner";
+  EXPECT_TRUE(close(second["by_seed"]["difference"].get<double>(), 0.014, 1e-9));
+  EXPECT_TRUE(close(second["by_seed"]["p"].get<double>(), 0.07285505961025576, 1e-6));
 }
 
 TEST_F(CompareProgram, AResultWithoutChanceStandsForEverySeed) {
@@ -63,9 +70,10 @@ TEST_F(CompareProgram, AResultWithoutChanceStandsForEverySeed) {
   const json found = rows(path("popularity") + " " + path("mf") + " " + path("knn"));
 
   EXPECT_EQ(found[0]["variant"], "popularity");
-  EXPECT_EQ(found[1]["metrics"]["NDCG@10"]["pairs"], 3);
-  EXPECT_TRUE(close(found[1]["metrics"]["NDCG@10"]["p"].get<double>(), 0.0741799002274485, 1e-6));
-  EXPECT_EQ(found[2]["metrics"]["NDCG@10"]["pairs"], 1);
+  EXPECT_EQ(found[1]["metrics"]["NDCG@10"]["by_seed"]["pairs"], 3);
+  EXPECT_TRUE(close(found[1]["metrics"]["NDCG@10"]["by_seed"]["p"].get<double>(),
+                    0.0741799002274485, 1e-6));
+  EXPECT_EQ(found[2]["metrics"]["NDCG@10"]["by_seed"]["pairs"], 1);
 }
 
 TEST_F(CompareProgram, OnePairIsNotTested) {
@@ -75,8 +83,38 @@ TEST_F(CompareProgram, OnePairIsNotTested) {
   const json found = rows(path("a") + " " + path("b"));
   const Outcome table = compare(path("a") + " " + path("b"));
 
-  EXPECT_FALSE(found[1]["metrics"]["NDCG@10"].contains("p"));
-  EXPECT_NE(table.out.find("one pair: no test"), std::string::npos) << table.out;
+  EXPECT_FALSE(found[1]["metrics"]["NDCG@10"]["by_seed"].contains("p"));
+  EXPECT_EQ(found[1]["metrics"]["NDCG@10"]["by_user"]["pairs"], 0);
+  EXPECT_NE(table.out.find("one seed: no test"), std::string::npos) << table.out;
+  EXPECT_NE(table.out.find("not kept"), std::string::npos) << table.out;
+}
+
+// Two seeds of b are averaged user by user; the order of the lines does not matter.
+TEST_F(CompareProgram, UsersArePairedByTheirIds) {
+  result("a", 0.1);
+  result("b/seed-0", 0.2);
+  result("b/seed-1", 0.3);
+  users("a", {{"x", 0.1}, {"y", 0.2}, {"z", 0.0}, {"w", 0.3}, {"only_a", 0.9}});
+  users("b/seed-0", {{"w", 0.31}, {"z", 0.02}, {"y", 0.19}, {"x", 0.12}, {"v", 0.5}});
+  users("b/seed-1", {{"w", 0.33}, {"z", 0.00}, {"y", 0.21}, {"x", 0.16}, {"v", 0.5}});
+
+  const json test = rows(path("a") + " " + path("b"))[1]["metrics"]["NDCG@10"]["by_user"];
+
+  // Differences 0.04, 0, 0.01, 0.02: scipy.stats.ttest_1samp.
+  EXPECT_EQ(test["pairs"], 4);
+  EXPECT_TRUE(close(test["difference"].get<double>(), 0.0175, 1e-9));
+  EXPECT_TRUE(close(test["standard_error"].get<double>(), 0.008539125638299666, 1e-9));
+  EXPECT_TRUE(close(test["p"].get<double>(), 0.13284184055977566, 1e-9));
+}
+
+TEST_F(CompareProgram, ADamagedTableOfUsersIsRefusedWithItsLine) {
+  result("a", 0.1);
+  write_text(path("a/target_users.tsv"), "user_id\tpositives\tNDCG@10\nx\t1\t0.5\ny\t1\n");
+
+  const Outcome outcome = compare(path("a"));
+
+  EXPECT_EQ(outcome.code, 2);
+  EXPECT_NE(outcome.err.find("line 3"), std::string::npos) << outcome.err;
 }
 
 TEST_F(CompareProgram, RefusesWhatCannotBeCompared) {

@@ -116,7 +116,12 @@ TEST_F(RunProgram, CompareSetsARunBesideABaseline) {
   ASSERT_EQ(outcome.code, 0) << outcome.err;
   const json rows = json::parse(outcome.out)["rows"];
   EXPECT_EQ(rows[0]["variant"], "popularity");
-  EXPECT_EQ(rows[1]["metrics"]["NDCG@10"]["pairs"], 1);
+  EXPECT_EQ(rows[1]["metrics"]["NDCG@10"]["by_seed"]["pairs"], 1);
+  EXPECT_EQ(rows[1]["metrics"]["NDCG@10"]["by_user"]["pairs"], 24);
+  EXPECT_TRUE(close(rows[1]["metrics"]["NDCG@10"]["by_user"]["difference"].get<double>(),
+                    rows[1]["metrics"]["NDCG@10"]["mean"].get<double>() -
+                        rows[0]["metrics"]["NDCG@10"]["mean"].get<double>(),
+                    1e-9));
 }
 
 }  // namespace

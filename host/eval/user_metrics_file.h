@@ -1,0 +1,34 @@
+#pragma once
+
+// The metrics of every user as a table: user_id, positives, then HR@5, Recall@5, ... What
+// `evaluate --per-user` writes, and a run keeps of its test so that runs can be paired user by
+// user.
+
+#include <filesystem>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "host/data/dataset.h"
+#include "host/eval/metrics.h"
+
+namespace cfaa {
+
+// "NDCG@10"
+std::string metric_key(std::size_t metric, int64_t k);
+
+// Where a run keeps those of a domain: target_users.tsv.
+std::filesystem::path user_metrics_path(const std::filesystem::path& run,
+                                        const std::string& domain);
+
+void write_user_metrics(const std::string& path, const UserMetrics& metrics, const IdList& users);
+
+struct UserTable {
+  std::vector<std::string> columns;                            // names of the metrics
+  std::unordered_map<std::string, std::vector<double>> value;  // of each user, by raw id
+};
+
+// Error naming the line where the file is not such a table.
+UserTable read_user_metrics(const std::string& path);
+
+}  // namespace cfaa
