@@ -41,7 +41,7 @@ __global__ void latch_info(const int* info,  // (S)
   if (latch->code != static_cast<int32_t>(FaultCode::none)) return;
   for (int problem = 0; problem < problems; ++problem) {
     if (info[problem] == 0) continue;
-    *latch = {static_cast<int32_t>(code), static_cast<int32_t>(site), problem, info[problem]};
+    *latch = {static_cast<int32_t>(code), static_cast<int32_t>(site), problem, info[problem], 0};
     return;
   }
 }

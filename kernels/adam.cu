@@ -88,12 +88,14 @@ __global__ void __launch_bounds__(kElementThreads)
   if (threadIdx.x == 0) squared_norm[0] += sum;
 }
 
-// report: clip_kernel threads=1 bytes=24
+// report: clip_kernel threads=1 bytes=40
 __global__ void clip_kernel(StepState* state, Fault* latch) {
   const double squared = state->squared_norm, norm = sqrt(squared);
   state->clip = state->max_norm > 0 && norm > state->max_norm ? state->max_norm / norm : 1;
-  if (fabs(squared) <= 1.7976931348623157e308) return;
-  latch_fault(latch, FaultCode::not_finite, FaultSite::gradient, 0, -1);
+  if (!(fabs(squared) <= 1.7976931348623157e308)) {
+    latch_fault(latch, FaultCode::not_finite, FaultSite::gradient, 0, -1);
+  }
+  if (latched(latch) && latch->step == 0) latch->step = static_cast<int64_t>(state->step) + 1;
 }
 
 }  // namespace

@@ -41,9 +41,7 @@ std::string not_finite(const Fault& fault) {
   }
 }
 
-}  // namespace
-
-std::string explain(const Fault& fault) {
+std::string what_happened(const Fault& fault) {
   const std::string where = site_name(fault.site) + ", problem " + std::to_string(fault.problem);
   const std::string detail = std::to_string(fault.detail);
   switch (static_cast<FaultCode>(fault.code)) {
@@ -59,6 +57,13 @@ std::string explain(const Fault& fault) {
       break;
   }
   return where + ": no fault";
+}
+
+}  // namespace
+
+std::string explain(const Fault& fault) {
+  const std::string step = fault.step > 0 ? "step " + std::to_string(fault.step) + ": " : "";
+  return step + what_happened(fault);
 }
 
 }  // namespace cfaa

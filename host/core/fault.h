@@ -3,7 +3,9 @@
 // A step on a GPU never waits for the host, so an op that meets a matrix it cannot factor, or a
 // loss that is not finite, cannot throw. It sets the Context's latch instead: one small record in
 // device memory, first fault wins. `Context::check_faults` reads it, where waiting is allowed, and
-// throws the sentence. Ops on the CPU use the same latch, so both devices behave alike.
+// throws the sentence. Ops on the CPU use the same latch, so both devices behave alike. In training
+// the step adds its number before it updates anything, so the first bad step is known however many
+// were queued behind it.
 
 #include <cstdint>
 #include <string>
@@ -34,9 +36,11 @@ struct Fault {
   int32_t site;     // FaultSite
   int32_t problem;  // index in the batch of problems of the op
   int32_t detail;
+  int64_t step;  // of training, counted from 1 as in metrics.jsonl; 0: not in a step, or not yet
 };
 
-// "SLIM, problem 2: the matrix is not positive definite (leading minor 17); ..."
+// "SLIM, problem 2: the matrix is not positive definite (leading minor 17); ...", behind "step 41:
+// " where the step is known.
 std::string explain(const Fault& fault);
 
 }  // namespace cfaa

@@ -184,9 +184,12 @@ void gradient_norm(Context& context, MatrixView<const T> gradient, const int32_t
 void clip_gradient(Context& context, StepState* state) {
   const double norm = std::sqrt(state->squared_norm);
   state->clip = state->max_norm > 0 && norm > state->max_norm ? state->max_norm / norm : 1;
-  if (std::isfinite(state->squared_norm)) return;
-  const Fault fault = fault_of(FaultCode::not_finite, FaultSite::gradient, 0, -1);
-  latch_first(context, VectorView<const Fault>(&fault, {1}));
+  if (!std::isfinite(state->squared_norm)) {
+    const Fault fault = fault_of(FaultCode::not_finite, FaultSite::gradient, 0, -1);
+    latch_first(context, VectorView<const Fault>(&fault, {1}));
+  }
+  Fault& latch = *context.fault_latch();
+  if (latched(context) && latch.step == 0) latch.step = static_cast<int64_t>(state->step) + 1;
 }
 
 template <class T>

@@ -36,7 +36,7 @@ struct Slots {
 
 inline Fault fault_of(FaultCode code, FaultSite site, int64_t problem, int64_t detail) {
   return {static_cast<int32_t>(code), static_cast<int32_t>(site), static_cast<int32_t>(problem),
-          static_cast<int32_t>(detail)};
+          static_cast<int32_t>(detail), 0};
 }
 
 // `faults` (problems), code 0 where nothing is wrong: the lowest problem's wins, so that the answer

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <limits>
 
-#include "host/core/tensor.h"
+#include "host/core/device_matrix.h"
 #include "host/ops/top_k.h"
 
 namespace cfaa {
@@ -136,23 +136,6 @@ Lists rank_blocks(Context& context, BlockSource<T>& source, std::span<const int3
   }
   return lists;
 }
-
-// Host memory as seen by the device: itself on the CPU, a copy on a GPU.
-template <class T>
-class DeviceMatrix {
- public:
-  DeviceMatrix(Context& context, MatrixView<const T> host) : view_(host) {
-    if (context.device() == DeviceKind::cpu) return;
-    CFAA_ASSERT(host.contiguous());
-    copy_ = Tensor<T, 2>(context, host.shape, host.data);
-    view_ = copy_.view();
-  }
-  MatrixView<const T> view() const { return view_; }
-
- private:
-  Tensor<T, 2> copy_;
-  MatrixView<const T> view_;
-};
 
 template <class T>
 class DotSource final : public BlockSource<T> {

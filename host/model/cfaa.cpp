@@ -41,6 +41,12 @@ double deviation(Context& context, MatrixView<T> z) {
   return std::sqrt(std::max(0.0, squares) / static_cast<double>(z.size()));
 }
 
+void finish_part(Context& context, const PartDone* done, const char* part) {
+  if (done == nullptr) return;
+  context.runtime().synchronize();
+  (*done)(part);
+}
+
 constexpr std::size_t kVertical = 0;  // in alignment_; the horizontal loss is 1
 
 }  // namespace
@@ -132,7 +138,7 @@ void Cfaa<T>::initialize(Context& context, const Batch<T>& batch, uint64_t seed)
 
 template <class T>
 void Cfaa<T>::align(Context& context, const Batch<T>& batch, MatrixView<T> z, MatrixView<T> dz,
-                    const Trace<T>* trace) {
+                    const Trace<T>* trace, const PartDone* done) {
   const int64_t n = batch_shape_.n, d = options_.dim;
   std::vector<EmbeddingPair<T>> pairs;
   for (const std::size_t side : {kUser, kItem}) {
@@ -160,18 +166,20 @@ void Cfaa<T>::align(Context& context, const Batch<T>& batch, MatrixView<T> z, Ma
       (*trace)(std::string("loss.") + alignment_[i]->name(), as_row(loss), {});
       (*trace)(std::string("gradient.z.") + alignment_[i]->name(), own, {});
     }
+    finish_part(context, done, alignment_[i]->name());
   }
 }
 
 template <class T>
 void Cfaa<T>::step(Context& context, const Batch<T>& batch, ScoreLoss loss, MathMode math,
-                   const Trace<T>* trace) {
+                   const Trace<T>* trace, const PartDone* done) {
   const Arena::Scope scope(context.scratch());
   Arena& arena = context.scratch();
   fill_zero(context, parameters_.dense_gradient());
   norms_.fill_zero();
 
   const Forward pass = forward(context, batch, batch.state, math);
+  finish_part(context, done, "towers");
   const std::vector<MatrixView<T>> hidden = scorer_.forward(context, pass.z, score_, math);
 
   // L_C and its gradient with respect to the scores, domain by domain
@@ -195,7 +203,8 @@ void Cfaa<T>::step(Context& context, const Batch<T>& batch, ScoreLoss loss, Math
   const MatrixView<T> dz = arena.take<T, 2>(pass.z.shape);
   scorer_.backward(context, pass.z, hidden, score_, dscore, dz, math);
   gradient_norm<T>(context, dz, nullptr, norms_.view().data);
-  align(context, batch, pass.z, dz, trace);
+  finish_part(context, done, "scorer");
+  align(context, batch, pass.z, dz, trace, done);
 
   std::vector<MatrixView<T>> dz_of_run;
   for (const TowerRun<T>& run : pass.runs) {
@@ -203,6 +212,7 @@ void Cfaa<T>::step(Context& context, const Batch<T>& batch, ScoreLoss loss, Math
   }
   const std::vector<TableGradient<T>> tables =
       towers_.backward(context, pass.runs, dz_of_run, batch, batch.state, math);
+  finish_part(context, done, "backward");
 
   if (trace != nullptr) {
     for (const TowerRun<T>& run : pass.runs) {
@@ -227,6 +237,7 @@ void Cfaa<T>::step(Context& context, const Batch<T>& batch, ScoreLoss loss, Math
     }
   }
   update(context, batch, tables);
+  finish_part(context, done, "update");
 }
 
 template <class T>

@@ -39,6 +39,10 @@ template <class T>
 using Trace = std::function<void(const std::string& name, MatrixView<const T> array,
                                  VectorView<const int32_t> rows)>;
 
+// Called when a part of a step is done, device included: "towers" (inputs and forward), "scorer"
+// (forward, L_C, backward), "vertical", "horizontal", "backward" (of the towers), "update".
+using PartDone = std::function<void(const char* part)>;
+
 template <class T>
 class Cfaa {
  public:
@@ -54,9 +58,10 @@ class Cfaa {
   // the order of one. `tied_start` copies the source's towers to the target's.
   void initialize(Context& context, const Batch<T>& batch, uint64_t seed);
 
-  // One step on a batch in device memory. With `trace`, calls it (and waits for the device).
+  // One step on a batch in device memory. With `trace` or `done`, calls it (and waits for the
+  // device).
   void step(Context& context, const Batch<T>& batch, ScoreLoss loss, MathMode math,
-            const Trace<T>* trace = nullptr);
+            const Trace<T>* trace = nullptr, const PartDone* done = nullptr);
 
   // Waits for the device.
   StepReport report(Context& context, const Batch<T>& batch) const;
@@ -73,7 +78,7 @@ class Cfaa {
   };
   Forward forward(Context& context, const Batch<T>& batch, const StepState* state, MathMode math);
   void align(Context& context, const Batch<T>& batch, MatrixView<T> z, MatrixView<T> dz,
-             const Trace<T>* trace);
+             const Trace<T>* trace, const PartDone* done);
   void update(Context& context, const Batch<T>& batch, const std::vector<TableGradient<T>>& tables);
   MatrixView<T> tower_rows(MatrixView<T> z, std::size_t domain, std::size_t side,
                            int64_t rows) const;

@@ -28,7 +28,8 @@ void gradient_norm(Context& context, MatrixView<const T> gradient, const int32_t
                    double* squared_norm);
 
 // state->clip = max_norm / sqrt(squared_norm) where that is below 1 and max_norm > 0, else 1. Sets
-// the latch where squared_norm is not finite (site gradient).
+// the latch where squared_norm is not finite (site gradient), and writes the step's number to a
+// latch that this step has set, here or before.
 void clip_gradient(Context& context, StepState* state);
 
 // All (n), contiguous.

@@ -7,14 +7,15 @@
 
 namespace cfaa {
 
-ReviewVectors::ReviewVectors(const Domain& domain, ReviewEmbeddings embeddings, ReviewScale scale)
-    : embeddings_(std::move(embeddings)),
-      scale_(scale),
-      dim_(embeddings_.width),
-      counts_(embeddings_.counts.mapped<int32_t>()),
-      user_(domain.train.user),
-      item_(domain.train.item) {
-  CFAA_ASSERT(counts_ != nullptr);
+ReviewSums review_sums(ReviewEmbeddings embeddings) {
+  const auto owner = std::make_shared<const ReviewEmbeddings>(std::move(embeddings));
+  return {owner->sums.dtype(), owner->sums.bytes().data(), owner->counts.mapped<int32_t>(),
+          owner->width, owner};
+}
+
+ReviewVectors::ReviewVectors(const Domain& domain, ReviewSums sums, ReviewScale scale)
+    : sums_(std::move(sums)), scale_(scale), dim_(sums_.width) {
+  CFAA_ASSERT(sums_.count != nullptr);
   add_totals(domain);
   for (const std::size_t side : {kUser, kItem}) {
     for (const int64_t sentences : sentences_[side]) absent_[side] += sentences == 0;
@@ -23,9 +24,8 @@ ReviewVectors::ReviewVectors(const Domain& domain, ReviewEmbeddings embeddings, 
 }
 
 void ReviewVectors::read_sum(int64_t row, float* out) const {
-  const DType dtype = embeddings_.sums.dtype();
-  const std::size_t first = static_cast<std::size_t>(row * dim_) * size_of(dtype);
-  convert<float>(dtype, embeddings_.sums.bytes().data() + first, 1, dim_, out);
+  const std::size_t first = static_cast<std::size_t>(row * dim_) * size_of(sums_.dtype);
+  convert<float>(sums_.dtype, sums_.sum + first, 1, dim_, out);
 }
 
 void ReviewVectors::add_totals(const Domain& domain) {
@@ -39,7 +39,8 @@ void ReviewVectors::add_totals(const Domain& domain) {
     const auto r = static_cast<std::size_t>(row);
     read_sum(row, sum.data());
     for (const std::size_t side : {kUser, kItem}) {
-      const auto entity = static_cast<std::size_t>(side == kUser ? user_[r] : item_[r]);
+      const auto entity =
+          static_cast<std::size_t>(side == kUser ? domain.train.user[r] : domain.train.item[r]);
       float* total = total_[side].data() + entity * sum.size();
       for (std::size_t c = 0; c < sum.size(); ++c) total[c] += sum[c];
       sentences_[side][entity] += sentences(row);

@@ -4,9 +4,12 @@
 // interaction's own review taken out. `embed` wrote the sum and the number of sentences of every
 // training interaction; the sums stay mapped, the totals of users and items are in memory.
 
+#include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <vector>
 
+#include "host/core/dtype.h"
 #include "host/data/dataset.h"
 #include "host/model/batch.h"
 #include "host/model/model_options.h"
@@ -14,9 +17,21 @@
 
 namespace cfaa {
 
+// The sums and counts of a domain's training interactions, wherever they lie.
+struct ReviewSums {
+  DType dtype = DType::f32;        // of the sums: float32 or float16
+  const std::byte* sum = nullptr;  // (training interactions, width)
+  const int32_t* count = nullptr;  // (training interactions)
+  int64_t width = 0;
+  std::shared_ptr<const void> owner;  // keeps both alive
+};
+
+// What `embed` wrote; it stays mapped.
+ReviewSums review_sums(ReviewEmbeddings embeddings);
+
 class ReviewVectors {
  public:
-  ReviewVectors(const Domain& domain, ReviewEmbeddings embeddings, ReviewScale scale);
+  ReviewVectors(const Domain& domain, ReviewSums sums, ReviewScale scale);
 
   int64_t dim() const { return dim_; }
 
@@ -28,16 +43,14 @@ class ReviewVectors {
   int64_t absent(std::size_t side) const { return absent_[side]; }
 
  private:
-  int32_t sentences(int64_t row) const { return counts_[row]; }
+  int32_t sentences(int64_t row) const { return sums_.count[row]; }
   void read_sum(int64_t row, float* out) const;
   void add_totals(const Domain& domain);
   void find_moments(std::size_t side);
 
-  ReviewEmbeddings embeddings_;
+  ReviewSums sums_;
   ReviewScale scale_;
   int64_t dim_;
-  const int32_t* counts_;                      // (training interactions)
-  std::vector<int32_t> user_, item_;           // of each training interaction
   PerSide<std::vector<float>> total_;          // (entities, dim)
   PerSide<std::vector<int64_t>> sentences_;    // (entities)
   PerSide<std::vector<float>> mean_, factor_;  // (dim): subtracted, then multiplied

@@ -17,8 +17,10 @@ StepRunner<T>::StepRunner(Context& context, Cfaa<T>& model, BatchAssembler<T>& a
     host_[i] = runtime.allocate_host(layout_.bytes());
     host_batch_[i] = layout_.at(host_[i]);
   }
-  device_ = runtime.allocate(layout_.bytes());
-  device_batch_ = layout_.at(device_);
+  if (runtime.kind() != DeviceKind::cpu) {
+    device_ = runtime.allocate(layout_.bytes());
+    device_batch_ = layout_.at(device_);
+  }
   const MathMode math = options.precision == TrainPrecision::tf32 ? MathMode::tf32 : MathMode::fp32;
   replay_ = std::make_unique<Replay>(
       context, [this, math] { model_.step(context_, device_batch_, options_.loss, math); });
@@ -28,7 +30,7 @@ template <class T>
 StepRunner<T>::~StepRunner() {
   pause();
   for (void* memory : host_) context_.runtime().release_host(memory);
-  context_.runtime().release(device_);
+  if (device_ != nullptr) context_.runtime().release(device_);
 }
 
 template <class T>
@@ -52,6 +54,10 @@ void StepRunner<T>::load(int64_t step) {
   assembling_.get();
   ahead_ = -1;
   current_ = 1 - current_;
+  if (device_ == nullptr) {
+    device_batch_ = host_batch_[current_];
+    return;
+  }
   context_.runtime().copy_from_host(device_, host_[current_], layout_.bytes());
   copied_[current_] = context_.runtime().mark();
   was_copied_[current_] = true;

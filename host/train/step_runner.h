@@ -1,9 +1,9 @@
 #pragma once
 
 // One training step after the other: while the device computes step i, another thread assembles
-// the batch of step i + 1 into the other of two host buffers. On a GPU the buffers are pinned, the
-// batch is copied in stream order, and the step is replayed from captured graphs; a buffer is used
-// again once its copy is done.
+// the batch of step i + 1 into the other of two host buffers. On the CPU a step reads its batch
+// where it was assembled. On a GPU the buffers are pinned, the batch is copied in stream order, and
+// the step is replayed from captured graphs; a buffer is used again once its copy is done.
 
 #include <future>
 #include <memory>
@@ -49,7 +49,7 @@ class StepRunner {
   const TrainOptions& options_;
   BatchLayout<T> layout_;
   void* host_[2];
-  void* device_;
+  void* device_ = nullptr;  // of a GPU: the graphs know its address
   Batch<T> host_batch_[2], device_batch_;
   std::uint64_t copied_[2] = {0, 0};  // marks behind the copies
   bool was_copied_[2] = {false, false};

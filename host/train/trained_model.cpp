@@ -1,7 +1,9 @@
 #include "host/train/trained_model.h"
 
 #include <algorithm>
+#include <optional>
 
+#include "host/core/device_matrix.h"
 #include "host/core/error.h"
 #include "host/ops/grouped_linear.h"
 #include "host/ops/pair_scores.h"
@@ -48,11 +50,10 @@ class MlpBlocks {
     CFAA_ASSERT(first.in == 2 * embeddings.dim);
     for (std::size_t side = 0; side < 2; ++side) {
       part_[side] = first_layer(context, side);
-      z_[side] = Tensor<float, 2>(context, {embeddings.count[side], embeddings.dim},
-                                  embeddings.z[side].data());
-      part_on_device_[side] =
-          Tensor<float, 2>(context, {embeddings.count[side], first.out}, part_[side].data());
     }
+    items_.emplace(context, embeddings.view(kItem));
+    item_parts_.emplace(context, MatrixView<const float>(part_[kItem].data(),
+                                                         {embeddings.count[kItem], first.out}));
     for (std::size_t l = 1; l < arrays.layers.size(); ++l) {
       const ScorerLayer& layer = arrays.layers[l];
       weight_.emplace_back(context, std::array{layer.out, layer.in}, layer.weight.data());
@@ -67,7 +68,7 @@ class MlpBlocks {
     const auto rows = static_cast<int64_t>(users.size());
     if (arrays_.dot) {
       dot_scores(context, gather(context, users, embeddings_.z[kUser], embeddings_.dim),
-                 slice(z_[kItem].view(), first, last), scores);
+                 slice(items_->view(), first, last), scores);
     }
     std::vector<PairLayer<float>> layers;
     for (std::size_t l = 0; l < weight_.size(); ++l) {
@@ -76,8 +77,8 @@ class MlpBlocks {
     const int64_t width = arrays_.layers[0].out;
     const MatrixView<const float> part = gather(context, users, part_[kUser], width);
     CFAA_ASSERT(part.rows() == rows);
-    pair_scores<float>(context, part, slice(part_on_device_[kItem].view(), first, last), layers,
-                       arrays_.dot, scores);
+    pair_scores<float>(context, part, slice(item_parts_->view(), first, last), layers, arrays_.dot,
+                       scores);
   }
 
   // The same of one user and some items, on the host.
@@ -120,7 +121,7 @@ class MlpBlocks {
   std::vector<float> first_layer(Context& context, std::size_t side) const {
     const ScorerLayer& layer = arrays_.layers[0];
     const int64_t count = embeddings_.count[side], dim = embeddings_.dim;
-    const Tensor<float, 2> z(context, {count, dim}, embeddings_.z[side].data());
+    const DeviceMatrix<float> z(context, embeddings_.view(side));
     const Tensor<float, 2> weight(context, {layer.out, layer.in}, layer.weight.data());
     // The bias goes with the users' part.
     const std::vector<float> zeros(static_cast<std::size_t>(layer.out));
@@ -148,14 +149,15 @@ class MlpBlocks {
     context.runtime().synchronize();
     return taken;
   }
-  static MatrixView<const float> slice(MatrixView<float> matrix, int64_t first, int64_t last) {
+  static MatrixView<const float> slice(MatrixView<const float> matrix, int64_t first,
+                                       int64_t last) {
     return {matrix.data + first * matrix.stride[0], {last - first, matrix.cols()}, matrix.stride};
   }
 
   const DomainEmbeddings& embeddings_;
   ScorerArrays arrays_;
   PerSide<std::vector<float>> part_;
-  PerSide<Tensor<float, 2>> z_, part_on_device_;
+  std::optional<DeviceMatrix<float>> items_, item_parts_;
   std::vector<Tensor<float, 2>> weight_;
   std::vector<Tensor<float, 1>> bias_;
 };

@@ -10,6 +10,7 @@
 #include "host/core/log.h"
 #include "host/core/progress.h"
 #include "host/eval/evaluation.h"
+#include "host/eval/user_metrics_file.h"
 #include "host/train/checkpoint.h"
 #include "host/train/metrics_log.h"
 #include "host/train/step_runner.h"
@@ -45,7 +46,7 @@ json metric_fields(const Part& part) {
   json fields = json::object();
   for (const MetricsAt& at : part.metrics) {
     for (std::size_t m = 0; m < kMetrics; ++m) {
-      fields[fmt::format("{}@{}", kMetricNames[m], at.k)] = at.value[m];
+      fields[metric_key(m, at.k)] = at.value[m];
     }
   }
   return fields;
@@ -153,15 +154,17 @@ class Trainer {
       const StepReport report = runner_.report();
       for (const double value : {report.score_source, report.score_target, report.vertical,
                                  report.horizontal, report.gradient_norm}) {
-        if (!std::isfinite(value)) throw Error("a loss or its gradient is NaN or infinite");
+        if (!std::isfinite(value)) {
+          throw Error(
+              fmt::format("step {}: a loss or its gradient is NaN or infinite; lower the "
+                          "learning rate",
+                          state_.step));
+        }
       }
       return report;
     } catch (const Error& error) {
-      throw Error(
-          fmt::format("training broke between steps {} and {}: {}; the last checkpoint of "
-                      "{} is good",
-                      std::max<int64_t>(0, state_.step - config_.train.log_every), state_.step,
-                      error.what(), options_.run.string()));
+      throw Error(fmt::format("training broke: {}; the last checkpoint of {} is good", error.what(),
+                              options_.run.string()));
     }
   }
 
@@ -204,7 +207,8 @@ class Trainer {
   }
 
   void checkpoint() {
-    runner_.report();  // faults: a broken step must not become a checkpoint
+    report_or_explain();    // a broken step must not become a checkpoint
+    checkpoints_.finish();  // the one before: at most one copy of the parameters at a time
     checkpoints_.write(copy_parameters<T>(context_, model_.parameters(), true), state_);
   }
 
@@ -227,7 +231,10 @@ class Trainer {
       json fields = metric_fields(evaluation.all);
       fields["users"] = evaluation.all.users;
       fields["positives"] = evaluation.all.positives;
-      result[domain == kTarget ? "target" : "source"] = fields;
+      const std::string name = domain == kTarget ? "target" : "source";
+      result[name] = fields;
+      write_user_metrics(user_metrics_path(options_.run, name).string(), evaluation.per_user,
+                         data_.domain(domain).users);
     }
     write_file((options_.run / "result.json").string(), result.dump(2) + "\n");
     return result;
@@ -262,10 +269,10 @@ TrainingData load_training_data(const Dataset& dataset, const ModelOptions& mode
   for (std::size_t d = 0; d < 2; ++d) data.neighbours[d] = make_neighbours(data.domain(d));
   if (!model.has("review")) return data;
   auto [source, target] = load_review_embeddings(dataset);
-  data.reviews[kSource] =
-      std::make_unique<ReviewVectors>(dataset.source, std::move(source), model.review_scale);
-  data.reviews[kTarget] =
-      std::make_unique<ReviewVectors>(dataset.target, std::move(target), model.review_scale);
+  data.reviews[kSource] = std::make_unique<ReviewVectors>(
+      dataset.source, review_sums(std::move(source)), model.review_scale);
+  data.reviews[kTarget] = std::make_unique<ReviewVectors>(
+      dataset.target, review_sums(std::move(target)), model.review_scale);
   return data;
 }
 

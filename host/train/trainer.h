@@ -8,6 +8,7 @@
 //   checkpoints/        to go on from (host/train/checkpoint.h)
 //   best.safetensors    the parameters of the best validation, best.json
 //   result.json         metrics of the test split, both domains
+//   target_users.tsv, source_users.tsv    the same, user by user (host/eval/user_metrics_file.h)
 //
 // Killed anywhere and started again, a run ends with the same bits as one that was not.
 

@@ -4,10 +4,8 @@
 
 #include <memory>
 
-#include "host/core/npy.h"
 #include "host/train/batch_assembler.h"
 #include "tests/on_device.h"
-#include "tests/temporary_folder.h"
 
 namespace cfaa::test {
 
@@ -22,7 +20,7 @@ class SmallWorld {
     for (std::size_t d = 0; d < 2; ++d) {
       const Domain& domain = data_.domain(d);
       data_.neighbours[d] = make_neighbours(domain);
-      data_.reviews[d] = std::make_unique<ReviewVectors>(domain, embeddings(domain, review_dim),
+      data_.reviews[d] = std::make_unique<ReviewVectors>(domain, reviews(domain, review_dim),
                                                          ReviewScale::standardize);
     }
   }
@@ -48,26 +46,20 @@ class SmallWorld {
   }
 
   // Row 0 of each domain is a review without a sentence.
-  ReviewEmbeddings embeddings(const Domain& domain, int64_t dim) const {
-    const int64_t rows = domain.train.size();
-    std::vector<float> sums = normal<float>(rows * dim, domain.name == "source" ? 5 : 6, 0.2);
-    std::vector<int32_t> counts(static_cast<std::size_t>(rows));
-    for (std::size_t r = 0; r < counts.size(); ++r) counts[r] = static_cast<int32_t>(r % 4);
-    std::fill_n(sums.begin(), dim, 0.0f);
-    const auto write = [&](const char* what, std::vector<int64_t> shape, const auto* values) {
-      const std::string path = folder_.path(domain.name + what);
-      write_npy(path, shape, values);
-      return NpyFile(path);
+  static ReviewSums reviews(const Domain& domain, int64_t dim) {
+    struct Arrays {
+      std::vector<float> sums;
+      std::vector<int32_t> counts;
     };
-    return {write("_sums.npy", {rows, dim}, sums.data()),
-            write("_counts.npy", {rows}, counts.data()),
-            write("_users.npy", {rows, dim}, sums.data()),
-            write("_items.npy", {rows, dim}, sums.data()),
-            dim,
-            {}};
+    const int64_t rows = domain.train.size();
+    const auto arrays = std::make_shared<Arrays>();
+    arrays->sums = normal<float>(rows * dim, domain.name == "source" ? 5 : 6, 0.2);
+    std::fill_n(arrays->sums.begin(), dim, 0.0f);
+    for (int64_t r = 0; r < rows; ++r) arrays->counts.push_back(static_cast<int32_t>(r % 4));
+    return {DType::f32, reinterpret_cast<const std::byte*>(arrays->sums.data()),
+            arrays->counts.data(), dim, arrays};
   }
 
-  TemporaryFolder folder_;
   Dataset dataset_;
   TrainingData data_;
 };

@@ -5,10 +5,17 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdlib>
+#include <limits>
+
+#include "host/core/error.h"
 #include "host/ops/device.h"
 #include "host/train/trained_model.h"
 #include "tests/compare.h"
 #include "tests/train/small_world.h"
+#if CFAA_EMULATED
+#include "emulator/control.h"
+#endif
 
 namespace cfaa::test {
 namespace {
@@ -17,14 +24,15 @@ struct Trained {
   std::vector<float> parameters;
   StepReport report;
   DomainEmbeddings target;
-  std::size_t segments = 0;
+  std::size_t segments = 0, between = 0;
 };
 
-Trained train_steps(Context& context, int64_t steps, const ModelOptions& options) {
-  const SmallWorld world;
-  const TrainOptions train = small_training();
+Trained train_steps(Context& context, int64_t steps, const ModelOptions& options,
+                    const TrainOptions& train = small_training(),
+                    const SmallWorld& world = SmallWorld(),
+                    const AlignmentOptions& alignment = {}) {
   BatchAssembler<float> assembler(world.data(), options, train);
-  Cfaa<float> model(context, options, {}, model_shape(world.data()), assembler.shape());
+  Cfaa<float> model(context, options, alignment, model_shape(world.data()), assembler.shape());
   StepRunner<float> runner(context, model, assembler, train);
   runner.load(0);
   model.initialize(context, runner.batch(), 3);
@@ -32,6 +40,7 @@ Trained train_steps(Context& context, int64_t steps, const ModelOptions& options
   Trained result;
   result.report = runner.report();
   result.segments = runner.replay().captured_segments();
+  result.between = runner.replay().calls_between_segments();
   runner.pause();
   result.parameters = to_host(context, model.parameters().dense());
   result.target = embed_domain<float>(context, model, assembler, kTarget);
@@ -53,6 +62,94 @@ TEST_P(Steps, AgreeWithTheCpuAndAreReplayed) {
   EXPECT_TRUE(close(expected.target.z[kUser], found.target.z[kUser], 2e-3));
   EXPECT_TRUE(close(expected.report.score_target, found.report.score_target, 2e-3));
   EXPECT_EQ(found.segments > 0, GetParam() == "cuda");
+}
+
+// N 32, D 24, K 16, all of CFAA. Emulated, a step takes seconds: the whole length is for
+// tools/test --full.
+Trained train_long(const std::string& device) {
+  const int64_t steps = std::getenv("CFAA_LONG_TESTS") == nullptr ? 20 : 300;
+  const SmallWorld world(40, 30, 12);
+  ModelOptions options;
+  options.dim = 24;
+  options.id_dim = options.history_dim = 8;
+  options.layers = {24};
+  options.scorer_layers = {16};
+  TrainOptions train;
+  train.batch_size = 32;
+  AlignmentOptions alignment;
+  alignment.typical.k = 16;
+  const auto context = make_context(device, {.threads = 2, .seed = 5});
+  return train_steps(*context, steps, options, train, world, alignment);
+}
+
+// Rounding differs and Adam divides it by itself where a gradient is next to nothing, so the
+// parameters part slowly; what the model says of the users does not.
+TEST_P(Steps, AgreeWithTheCpuOverALongRun) {
+  const Trained expected = train_long("cpu");
+
+  const Trained found = train_long(GetParam());
+
+  EXPECT_TRUE(close(expected.target.z[kUser], found.target.z[kUser], 1e-2));
+  EXPECT_TRUE(close(expected.target.z[kItem], found.target.z[kItem], 1e-2));
+  EXPECT_TRUE(close(expected.parameters, found.parameters, 1e-2));
+  EXPECT_TRUE(close(expected.report.score_source, found.report.score_source, 1e-2));
+  EXPECT_TRUE(close(expected.report.score_target, found.report.score_target, 1e-2));
+  EXPECT_TRUE(close(expected.report.vertical, found.report.vertical, 1e-2));
+  EXPECT_TRUE(close(expected.report.horizontal, found.report.horizontal, 1e-2));
+  EXPECT_EQ(found.segments > 0, GetParam() == "cuda");
+}
+
+#if CFAA_EMULATED
+TEST(EmulatedSteps, AreReplayedWhereTheDriverRefusesToCaptureLibraries) {
+  const auto captured = make_context("cuda", {.threads = 2, .seed = 5}),
+             refused = make_context("cuda", {.threads = 2, .seed = 5});
+  const Trained expected = train_steps(*captured, 5, small_model());
+  emulator::set_library_capture_refused(true, true);
+
+  const Trained found = train_steps(*refused, 5, small_model());
+
+  emulator::set_library_capture_refused(false);
+  EXPECT_EQ(expected.between, 0u);
+  EXPECT_GT(found.between, 0u);
+  EXPECT_EQ(expected.parameters, found.parameters);
+}
+#endif
+
+// An infinite bias from the sixth step on, which nobody looks at until the ninth is queued.
+TEST_P(Steps, NameTheFirstBadStepAndChangeNothingAfterIt) {
+  const auto context = make_context(GetParam(), {.threads = 2, .seed = 5});
+  const SmallWorld world;
+  const ModelOptions options = small_model();
+  const TrainOptions train = small_training();
+  BatchAssembler<float> assembler(world.data(), options, train);
+  Cfaa<float> model(*context, options, {}, model_shape(world.data()), assembler.shape());
+  StepRunner<float> runner(*context, model, assembler, train);
+  runner.load(0);
+  model.initialize(*context, runner.batch(), 3);
+  for (int64_t step = 0; step < 5; ++step) runner.run(step);
+  runner.report();
+  const float infinity = std::numeric_limits<float>::infinity();
+  for (std::size_t l = 0; l < model.parameters().layers().size(); ++l) {
+    if (model.parameters().layers()[l].name != "target.item.layer1.bias") continue;
+    context->runtime().copy_from_host(model.parameters().bias(static_cast<int>(l)).data + 2,
+                                      &infinity, sizeof(infinity));
+  }
+  context->runtime().synchronize();
+  const std::vector<float> before = to_host(*context, model.parameters().dense());
+
+  for (int64_t step = 5; step < 9; ++step) runner.run(step);
+
+  try {
+    runner.report();
+    FAIL() << "no fault was latched";
+  } catch (const Error& error) {
+    const std::string message = error.what();
+    EXPECT_EQ(message.find("step 6: "), 0u) << message;
+    EXPECT_TRUE(message.find("L_C") != std::string::npos ||
+                message.find("attribute 2") != std::string::npos)
+        << message;
+  }
+  EXPECT_EQ(to_host(*context, model.parameters().dense()), before);
 }
 
 TEST(StepsOnTheCpu, LowerTheLoss) {

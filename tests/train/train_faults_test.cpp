@@ -118,6 +118,17 @@ TEST_F(TrainFaults, ADamagedCheckpointIsRefusedAndTheOneBeforeIsOffered) {
   EXPECT_EQ(read_text(run + "/result.json"), good);
 }
 
+// With such a rate the scores overflow in the second step; it is found at the checkpoint of the
+// fifth, which is not written.
+TEST_F(TrainFaults, ALossThatIsNotFiniteStopsTheRunNamingTheStep) {
+  const Outcome broken = run_program(command(folder_.path("run")) +
+                                     " --set train.learning_rate=1e30 --set train.log_every=1000");
+
+  EXPECT_EQ(broken.code, 2);
+  EXPECT_NE(broken.err.find("training broke: step 2: "), std::string::npos) << broken.err;
+  EXPECT_FALSE(fs::exists(folder_.path("run/checkpoints/step-00000005.json")));
+}
+
 TEST_F(TrainFaults, OtherSettingsOrDataAreRefusedNamingTheDifference) {
   const std::string run = folder_.path("run");
   ASSERT_EQ(run_program(command(run)).code, 0);
