@@ -35,8 +35,16 @@ std::vector<Case> block_cases(Context& context, const Sizes& sizes);
 template <class T>
 std::vector<Case> training_cases(Context& context, const Sizes& sizes);
 
+// Whole steps of CFAA (variant full, the default model) by the trainer's own StepRunner, batches
+// assembled ahead: on 6,640 n interactions of 484 n users and 195 n items in the source and a
+// target of a tenth of that (1.7 million, 124,000 and 50,000 by default) with reviews of 768
+// dimensions, broken down by part; and without reviews at 40 n, 400 n and 4,000 n users (about 1e4,
+// 1e5, 1e6), which should cost the same. In float, validated against double.
+std::vector<Case> step_cases(Context& context, const Sizes& sizes);
+
 // Ranking users for evaluation, 16 n of them over 195 n items (4,096 x 49,920 by default), and the
-// bare GEMM of the same products beside it. In float.
+// bare GEMM of the same products beside it; and by the default MLP scorer, 39 n over 31 n items
+// (9,984 x 7,936). In float.
 std::vector<Case> ranking_cases(Context& context, const Sizes& sizes);
 
 Peaks measure_peaks(Context& context, const Plan& plan);

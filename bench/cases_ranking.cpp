@@ -1,6 +1,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
+#include <functional>
 #include <numeric>
 
 #include "bench/cases.h"
@@ -8,6 +10,7 @@
 #include "host/core/tensor.h"
 #include "host/eval/scorer.h"
 #include "host/ops/top_k.h"
+#include "host/train/trained_model.h"
 
 namespace cfaa::bench {
 namespace {
@@ -108,6 +111,68 @@ Case products_case(Context& context, const std::shared_ptr<RankingData>& data, i
   return c;
 }
 
+// The default scorer, an MLP of one hidden layer with the dot product, as `evaluate run/` ranks.
+struct MlpRanking {
+  MlpRanking(int64_t users, int64_t items, int64_t d) : all(static_cast<std::size_t>(users)) {
+    std::iota(all.begin(), all.end(), 0);
+    embeddings.dim = d;
+    embeddings.count = {users, items};
+    embeddings.z = {normal<float>(users * d, 82, 0, 0.4), normal<float>(items * d, 83, 0, 0.4)};
+    const double spread = 1 / std::sqrt(static_cast<double>(d));
+    arrays.dot = true;
+    arrays.layers = {{kHidden, 2 * d, normal<float>(kHidden * 2 * d, 84, 0, spread),
+                      normal<float>(kHidden, 85, 0, 0.1)},
+                     {1, kHidden, normal<float>(kHidden, 86, 0, 1), {0.1f}}};
+    nothing.offset.assign(static_cast<std::size_t>(users) + 1, 0);
+  }
+
+  // The first layer's halves included.
+  Lists rank(Context& context) const {
+    return make_scorer(context, embeddings, arrays)
+        ->rank(context, all, nothing, {.k = kListLength});
+  }
+
+  static constexpr int64_t kHidden = 64;
+  std::vector<int32_t> all;
+  DomainEmbeddings embeddings;
+  ScorerArrays arrays;
+  UserItems nothing;  // masked
+};
+
+// Scores are in float, so neighbours in a list may stand the other way round than in double.
+std::string check_mlp_lists(Context& context, const MlpRanking& data) {
+  const Lists lists = data.rank(context);
+  const auto scorer = make_scorer(context, data.embeddings, data.arrays);
+  std::vector<int32_t> items(static_cast<std::size_t>(scorer->items()));
+  std::iota(items.begin(), items.end(), 0);
+  std::vector<double> best(items.size()), listed(static_cast<std::size_t>(kListLength));
+  for (const std::size_t user : {std::size_t{0}, lists.user.size() - 1}) {
+    scorer->score(lists.user[user], items, best.data());
+    scorer->score(lists.user[user], lists.of(user), listed.data());
+    std::sort(best.begin(), best.end(), std::greater<>());
+    for (std::size_t i = 0; i < listed.size(); ++i) {
+      if (!(std::abs(listed[i] - best[i]) <= 1e-4 * std::abs(best[i]))) {
+        return fmt::format("place {} of user {} has the score {} where sorting has {}", i,
+                           lists.user[user], listed[i], best[i]);
+      }
+    }
+  }
+  return "";
+}
+
+Case mlp_ranking_case(Context& context, int64_t users, int64_t items, int64_t d) {
+  const auto data = std::make_shared<MlpRanking>(users, items, d);
+  Case c;
+  c.name = "ranking_mlp";
+  c.detail = fmt::format("{} users x {} items, {} hidden units and dot, top {}", users, items,
+                         MlpRanking::kHidden, kListLength);
+  c.work.flops =
+      static_cast<double>(users * items) * static_cast<double>(2 * d + 3 * MlpRanking::kHidden);
+  c.run = [data, &context] { data->rank(context); };
+  c.validate = [data, &context] { return check_mlp_lists(context, *data); };
+  return c;
+}
+
 }  // namespace
 
 std::vector<Case> ranking_cases(Context& context, const Sizes& sizes) {
@@ -115,6 +180,7 @@ std::vector<Case> ranking_cases(Context& context, const Sizes& sizes) {
   const auto data = std::make_shared<RankingData>(users, items, sizes.d);
   std::vector<Case> cases = {ranking_case(context, data), products_case(context, data, sizes.d)};
   for (Case& c : cases) c.work.flops = 2.0 * static_cast<double>(users * items * sizes.d);
+  cases.push_back(mlp_ranking_case(context, 39 * sizes.n, 31 * sizes.n, sizes.d));
   return cases;
 }
 

@@ -39,7 +39,14 @@ double time_once(Context& context, const std::function<void()>& work) {
 
 }  // namespace
 
-Timing measure(Context& context, const std::function<void()>& work, const Plan& plan) {
+Timing summarize(std::vector<double> times) {
+  std::sort(times.begin(), times.end());
+  return {percentile(times, 0.5), percentile(times, 0.1), percentile(times, 0.9),
+          static_cast<int>(times.size())};
+}
+
+Timing measure(Context& context, const std::function<void()>& work, const Plan& plan,
+               bool back_to_back) {
   Tensor<char, 1> sweep(context, {kSweepBytes});
   for (int warm_up = 0; warm_up < 2; ++warm_up) work();
   context.runtime().synchronize();
@@ -47,13 +54,13 @@ Timing measure(Context& context, const std::function<void()>& work, const Plan& 
   std::vector<double> times;
   const Clock::time_point start = Clock::now();
   while (static_cast<int>(times.size()) < plan.least_repetitions || since(start) < plan.seconds) {
-    sweep.fill_zero();
-    context.runtime().synchronize();
+    if (!back_to_back) {
+      sweep.fill_zero();
+      context.runtime().synchronize();
+    }
     times.push_back(time_once(context, work));
   }
-  std::sort(times.begin(), times.end());
-  return {percentile(times, 0.5), percentile(times, 0.1), percentile(times, 0.9),
-          static_cast<int>(times.size())};
+  return summarize(std::move(times));
 }
 
 }  // namespace cfaa::bench

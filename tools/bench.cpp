@@ -9,8 +9,8 @@
 #include "bench/report.h"
 #include "host/core/atomic_file.h"
 #include "host/core/error.h"
+#include "host/core/json_file.h"
 #include "host/core/log.h"
-#include "host/core/mapped_file.h"
 #include "host/ops/alignment_config.h"
 #include "host/ops/device.h"
 #include "tools/command.h"
@@ -57,6 +57,7 @@ std::vector<bench::Case> all_cases(Context& context, const bench::Sizes& sizes) 
     cases.push_back(std::move(training));
   }
   if constexpr (std::is_same_v<T, float>) {
+    for (bench::Case& step : bench::step_cases(context, sizes)) cases.push_back(std::move(step));
     for (bench::Case& ranking : bench::ranking_cases(context, sizes)) {
       cases.push_back(std::move(ranking));
     }
@@ -68,7 +69,8 @@ std::vector<bench::Case> all_cases(Context& context, const bench::Sizes& sizes) 
 void time_cases(Context& context, std::vector<bench::Case> cases, const std::string& precision,
                 const Arguments& arguments, std::vector<bench::Result>& results) {
   const std::vector<std::string> filters = split(arguments.filter);
-  for (const bench::Case& c : cases) {
+  for (bench::Case& entry : cases) {
+    const bench::Case c = std::move(entry);  // its memory is given back before the next one's turn
     if (!wanted(c.name, filters)) continue;
     log_info(fmt::format("{} ({})", c.name, precision));
     const std::string wrong = c.validate();
@@ -76,15 +78,17 @@ void time_cases(Context& context, std::vector<bench::Case> cases, const std::str
       throw Error(fmt::format("bench {} ({}): the result is wrong, so it is not timed: {}", c.name,
                               precision, wrong));
     }
-    results.push_back(
-        {c.name, c.detail, precision, c.work, bench::measure(context, c.run, arguments.plan)});
+    results.push_back({c.name, c.detail, precision, c.work,
+                       bench::measure(context, c.run, arguments.plan, c.back_to_back)});
+    if (!c.parts) continue;
+    for (const bench::Part& part : c.parts(arguments.plan)) {
+      results.push_back({c.name + "/" + part.name, c.detail, precision, {}, part.timing});
+    }
   }
 }
 
 json read_older(const std::string& path) {
-  const MappedFile file(path);
-  const auto* text = reinterpret_cast<const char*>(file.bytes().data());
-  const json older = json::parse(text, text + file.bytes().size(), nullptr, false);
+  const json older = read_json(path);
   if (!older.is_object() || !older.contains("cases")) {
     throw Error(path + ": was not written by 'cfaa_gpu bench --json'");
   }
