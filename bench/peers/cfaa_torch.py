@@ -153,6 +153,7 @@ class Model:
         if f"batch.{name}.review" in self.arrays:
             parts.append(torch.tensor(self.arrays[f"batch.{name}.review"]).to(self.dtype))
         x = torch.cat([part for part in parts if part is not None], 1)
+        skipped = parts[0] if self.config["model"]["residual"] else 0
         keep = 1 - self.config["model"]["dropout"]
         for i in range(len(self.config["model"]["layers"])):
             weight, bias = self.layer(name, i)
@@ -160,7 +161,7 @@ class Model:
             if keep < 1:  # a unit that is 0 was off, or dropped: either way no gradient passes
                 x = x * torch.tensor(self.arrays[f"hidden{i}.{name}"] != 0) / keep
         weight, bias = self.layer(name, len(self.config["model"]["layers"]))
-        return x @ weight.T + bias
+        return x @ weight.T + bias + skipped
 
     def scores(self, z):
         d = self.config["model"]["dim"]

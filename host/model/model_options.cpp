@@ -38,6 +38,8 @@ OptionSet model_option_set(ModelOptions& options) {
           "leave the predicted interaction's own review out of both averages");
   set.add("layers", options.layers, "hidden layers of a tower; [] is a linear tower",
           between(1, 8192));
+  set.add("residual", options.residual,
+          "add the id's row to what the layers make of it; needs id_dim = dim");
   set.add("dropout", options.dropout, "share of hidden units left out in training",
           between(0, 0.95));
   set.add("towers", options.towers,

@@ -30,6 +30,7 @@ struct ModelOptions {
   ReviewScale review_scale = ReviewScale::standardize;
   bool review_exclude_self = true;
   std::vector<int64_t> layers = {300};
+  bool residual = false;
   double dropout = 0.2;
   TowerSharing towers = TowerSharing::tied_start;
   ScorerKind scorer = ScorerKind::mlp_dot;

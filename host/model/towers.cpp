@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "host/core/error.h"
+#include "host/ops/add_scaled.h"
 #include "host/ops/dropout.h"
 #include "host/ops/grouped_linear.h"
 #include "host/ops/review_input.h"
@@ -41,6 +42,10 @@ Towers<T>::Towers(Context& context, const ModelOptions& options, const ModelShap
   if (options.has("review")) review_columns_ = shape.review_dim + 1;
   input_dim_ = id_columns_ + history_columns_ + review_columns_;
   if (input_dim_ == 0) throw Error("model.inputs is empty; a tower needs id, history or review");
+  if (options.residual && id_columns_ != options.dim) {
+    throw Error(fmt::format("model.residual needs the input id with model.id_dim = model.dim, {}",
+                            options.dim));
+  }
 
   const bool shared = options.towers == TowerSharing::shared;
   for (std::size_t d = 0; d < 2; ++d) {
@@ -117,6 +122,10 @@ void Towers<T>::forward(Context& context, std::span<const TowerRun<T>> runs, con
                  run.hidden[l]);
     }
   }
+  if (!options_.residual) return;
+  for (const TowerRun<T>& run : runs) {
+    add_scaled<T>(context, nullptr, columns(run.x, 0, id_columns_), run.z);
+  }
 }
 
 template <class T>
@@ -174,6 +183,9 @@ std::vector<TableGradient<T>> Towers<T>::backward(Context& context,
     for (const TowerRun<T>& run : runs) dx.push_back(arena.take<T, 2>({run.x.rows(), learned}));
   }
   layer_backward(context, runs, dy, dx, 0, math);
+  for (std::size_t i = 0; options_.residual && i < runs.size(); ++i) {
+    add_scaled<T>(context, nullptr, dz[i], columns(dx[i], 0, id_columns_));
+  }
 
   std::vector<TableGradient<T>> tables;
   const auto add = [&](int table, const EdgeLists<T>& lists, MatrixView<T> dout) {

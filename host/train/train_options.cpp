@@ -39,7 +39,10 @@ OptionSet train_option_set(TrainOptions& options) {
   set.add("beta1", options.beta1, "decay of Adam's first moment", between(0, 0.9999));
   set.add("beta2", options.beta2, "decay of Adam's second moment", between(0, 0.999999));
   set.add("epsilon", options.epsilon, "of Adam", positive());
-  set.add("weight_decay", options.weight_decay, "decoupled, times the learning rate", at_least(0));
+  set.add("weight_decay", options.weight_decay, "of layers: decoupled, times the learning rate",
+          at_least(0));
+  set.add("table_decay", options.table_decay, "the same, of the rows of tables that a step touches",
+          at_least(0));
   set.add("max_norm", options.max_norm, "norm at which the gradient is clipped; 0: never",
           at_least(0));
   set.add("precision", options.precision, "float; TF32 in towers and scorer (GPU); double",

@@ -33,7 +33,7 @@ struct TrainOptions {
   int64_t warmup_epochs = 5;
   double learning_rate = 1e-3;
   double beta1 = 0.9, beta2 = 0.999, epsilon = 1e-8;
-  double weight_decay = 1e-4;
+  double weight_decay = 1e-4, table_decay = 1e-4;
   double max_norm = 0;
   TrainPrecision precision = TrainPrecision::f32;
   int64_t eval_every = 1;

@@ -171,6 +171,13 @@ TEST_P(ModelGradient, IsRightForSharedLinearTowersAndProducts) {
   expect_right(options, train);
 }
 
+TEST_P(ModelGradient, IsRightForResidualTowers) {
+  ModelOptions options = small_model();
+  options.residual = true;
+  options.id_dim = options.dim;
+  expect_right(options, small_training());
+}
+
 TEST_P(ModelGradient, IsRightForTheLetterOfThePaper) {
   ModelOptions options = small_model();
   options.towers = TowerSharing::separate;
