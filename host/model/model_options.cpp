@@ -39,7 +39,8 @@ OptionSet model_option_set(ModelOptions& options) {
   set.add("layers", options.layers, "hidden layers of a tower; [] is a linear tower",
           between(1, 8192));
   set.add("residual", options.residual,
-          "add the id's row to what the layers make of it; needs id_dim = dim");
+          "what is added to Z past the layers instead of being read by them; its size must be dim",
+          {{"none", Residual::none}, {"id", Residual::id}, {"id+history", Residual::id_history}});
   set.add("dropout", options.dropout, "share of hidden units left out in training",
           between(0, 0.95));
   set.add("towers", options.towers,

@@ -12,6 +12,7 @@ namespace cfaa {
 
 enum class Variant { base, v, h, full };
 enum class TowerSharing { separate, tied_start, shared };
+enum class Residual { none, id, id_history };
 enum class HistoryPooling { sum, mean };
 enum class HistoryLabels { ignore, signs, split };
 enum class ReviewScale { raw, unit, standardize };
@@ -30,7 +31,7 @@ struct ModelOptions {
   ReviewScale review_scale = ReviewScale::standardize;
   bool review_exclude_self = true;
   std::vector<int64_t> layers = {300};
-  bool residual = false;
+  Residual residual = Residual::none;
   double dropout = 0.2;
   TowerSharing towers = TowerSharing::tied_start;
   ScorerKind scorer = ScorerKind::mlp_dot;

@@ -42,10 +42,7 @@ Towers<T>::Towers(Context& context, const ModelOptions& options, const ModelShap
   if (options.has("review")) review_columns_ = shape.review_dim + 1;
   input_dim_ = id_columns_ + history_columns_ + review_columns_;
   if (input_dim_ == 0) throw Error("model.inputs is empty; a tower needs id, history or review");
-  if (options.residual && id_columns_ != options.dim) {
-    throw Error(fmt::format("model.residual needs the input id with model.id_dim = model.dim, {}",
-                            options.dim));
-  }
+  check_residual();
 
   const bool shared = options.towers == TowerSharing::shared;
   for (std::size_t d = 0; d < 2; ++d) {
@@ -65,7 +62,7 @@ Towers<T>::Towers(Context& context, const ModelOptions& options, const ModelShap
         continue;
       }
       const std::string prefix = shared ? (s == kUser ? "user" : "item") : name;
-      int64_t width = input_dim_;
+      int64_t width = input_dim_ - skipped_;
       for (std::size_t l = 0; l <= options.layers.size(); ++l) {
         const int64_t out = l < options.layers.size() ? options.layers[l] : options.dim;
         tower.weight.push_back(
@@ -76,6 +73,27 @@ Towers<T>::Towers(Context& context, const ModelOptions& options, const ModelShap
       }
     }
   }
+}
+
+template <class T>
+void Towers<T>::check_residual() {
+  if (options_.residual == Residual::none) return;
+  const bool history = options_.residual == Residual::id_history;
+  if (id_columns_ != options_.dim || (history && history_columns_ != options_.dim)) {
+    throw Error(
+        fmt::format("model.residual needs its parts among the inputs, each of size "
+                    "model.dim: set id_dim{} to {}",
+                    history ? " and history_dim" : "", options_.dim));
+  }
+  skipped_ = history ? id_columns_ + history_columns_ : id_columns_;
+  if (skipped_ == input_dim_) {
+    throw Error("model.residual leaves the layers nothing to read; add review to model.inputs");
+  }
+}
+
+template <class T>
+MatrixView<T> Towers<T>::layers_input(const TowerRun<T>& run) const {
+  return columns(run.x, skipped_, input_dim_ - skipped_);
 }
 
 template <class T>
@@ -112,8 +130,9 @@ void Towers<T>::forward(Context& context, std::span<const TowerRun<T>> runs, con
     std::vector<LinearLayer<T>> layers;
     for (const TowerRun<T>& run : runs) {
       const Tower& tower = tower_[run.domain][run.side];
-      layers.push_back({l == 0 ? run.x : run.hidden[l - 1], parameters_.weight(tower.weight[l]),
-                        parameters_.bias(tower.bias[l]), last ? run.z : run.hidden[l]});
+      layers.push_back({l == 0 ? layers_input(run) : run.hidden[l - 1],
+                        parameters_.weight(tower.weight[l]), parameters_.bias(tower.bias[l]),
+                        last ? run.z : run.hidden[l]});
     }
     grouped_linear<T>(context, layers, last ? Activation::none : Activation::relu, math);
     if (last || state == nullptr) continue;
@@ -122,9 +141,10 @@ void Towers<T>::forward(Context& context, std::span<const TowerRun<T>> runs, con
                  run.hidden[l]);
     }
   }
-  if (!options_.residual) return;
   for (const TowerRun<T>& run : runs) {
-    add_scaled<T>(context, nullptr, columns(run.x, 0, id_columns_), run.z);
+    for (int64_t first = 0; first < skipped_; first += options_.dim) {
+      add_scaled<T>(context, nullptr, columns(run.x, first, options_.dim), run.z);
+    }
   }
 }
 
@@ -143,8 +163,9 @@ void Towers<T>::layer_backward(Context& context, std::span<const TowerRun<T>> ru
       if (shared && run.domain != pass) continue;
       const Tower& tower = tower_[run.domain][run.side];
       const int weight = tower.weight[layer], bias = tower.bias[layer];
-      layers.push_back({layer == 0 ? run.x : run.hidden[layer - 1], parameters_.weight(weight),
-                        parameters_.bias(bias), last ? run.z : run.hidden[layer]});
+      layers.push_back({layer == 0 ? layers_input(run) : run.hidden[layer - 1],
+                        parameters_.weight(weight), parameters_.bias(bias),
+                        last ? run.z : run.hidden[layer]});
       gradients.push_back({dy[i], dx.empty() ? MatrixView<T>{} : dx[i],
                            parameters_.gradient(weight), parameters_.bias_gradient(bias)});
     }
@@ -177,15 +198,12 @@ std::vector<TableGradient<T>> Towers<T>::backward(Context& context,
     dy = dx;
   }
   // Of the input only the learned columns want a gradient: reviews are most of the width.
-  const int64_t learned = id_columns_ + history_columns_;
+  const int64_t learned = id_columns_ + history_columns_ - skipped_;
   dx.clear();
   if (learned > 0) {
     for (const TowerRun<T>& run : runs) dx.push_back(arena.take<T, 2>({run.x.rows(), learned}));
   }
   layer_backward(context, runs, dy, dx, 0, math);
-  for (std::size_t i = 0; options_.residual && i < runs.size(); ++i) {
-    add_scaled<T>(context, nullptr, dz[i], columns(dx[i], 0, id_columns_));
-  }
 
   std::vector<TableGradient<T>> tables;
   const auto add = [&](int table, const EdgeLists<T>& lists, MatrixView<T> dout) {
@@ -197,9 +215,12 @@ std::vector<TableGradient<T>> Towers<T>::backward(Context& context,
   for (std::size_t i = 0; i < runs.size(); ++i) {
     const Tower& tower = tower_[runs[i].domain][runs[i].side];
     const SideBatch<T>& side = batch.domain[runs[i].domain].side[runs[i].side];
-    if (tower.id >= 0) add(tower.id, side.id, columns(dx[i], 0, id_columns_));
+    const auto gradient_of = [&](int64_t first, int64_t count) {
+      return first < skipped_ ? dz[i] : columns(dx[i], first - skipped_, count);
+    };
+    if (tower.id >= 0) add(tower.id, side.id, gradient_of(0, id_columns_));
     if (tower.history >= 0) {
-      add(tower.history, side.history, columns(dx[i], id_columns_, history_columns_));
+      add(tower.history, side.history, gradient_of(id_columns_, history_columns_));
     }
   }
   return tables;

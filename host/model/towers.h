@@ -84,6 +84,10 @@ class Towers {
     int id = -1, history = -1;  // tables
   };
 
+  void check_residual();
+  // The columns of x that the layers read: all but the first `skipped_`, which are added to z.
+  MatrixView<T> layers_input(const TowerRun<T>& run) const;
+
   // dX of the columns that are learned (id and history, first in x).
   void layer_backward(Context& context, std::span<const TowerRun<T>> runs,
                       std::span<const MatrixView<T>> dy, std::span<const MatrixView<T>> dx,
@@ -92,6 +96,7 @@ class Towers {
   const ModelOptions& options_;
   Parameters<T>& parameters_;
   int64_t id_columns_ = 0, history_columns_ = 0, review_columns_ = 0, input_dim_ = 0;
+  int64_t skipped_ = 0;
   PerDomain<PerSide<Tower>> tower_;
 };
 

@@ -31,7 +31,7 @@ struct TrainOptions {
   double vertical = 0.5, horizontal = 0.1;  // lambda_O, lambda_A
   LambdaSchedule schedule = LambdaSchedule::constant;
   int64_t warmup_epochs = 5;
-  double learning_rate = 1e-3;
+  double learning_rate = 1e-3, table_rate = 1e-3;
   double beta1 = 0.9, beta2 = 0.999, epsilon = 1e-8;
   double weight_decay = 1e-4, table_decay = 1e-4;
   double max_norm = 0;

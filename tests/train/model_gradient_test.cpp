@@ -83,7 +83,7 @@ class FrozenStep {
 
  private:
   static TrainOptions& frozen(TrainOptions& train) {
-    train.learning_rate = 1e-300;
+    train.learning_rate = train.table_rate = 1e-300;
     return train;
   }
 
@@ -173,8 +173,11 @@ TEST_P(ModelGradient, IsRightForSharedLinearTowersAndProducts) {
 
 TEST_P(ModelGradient, IsRightForResidualTowers) {
   ModelOptions options = small_model();
-  options.residual = true;
+  options.residual = Residual::id;
   options.id_dim = options.dim;
+  expect_right(options, small_training());
+  options.residual = Residual::id_history;
+  options.history_dim = options.dim;
   expect_right(options, small_training());
 }
 
