@@ -154,7 +154,10 @@ class Model:
             parts.append(torch.tensor(self.arrays[f"batch.{name}.review"]).to(self.dtype))
         skipped = {"none": 0, "id": 1, "id+history": 2}[self.config["model"]["residual"]]
         past, parts = parts[:skipped], parts[skipped:]
-        x = torch.cat([part for part in parts if part is not None], 1)
+        parts = [part for part in parts if part is not None]
+        if not parts:
+            return sum(past)
+        x = torch.cat(parts, 1)
         keep = 1 - self.config["model"]["dropout"]
         for i in range(len(self.config["model"]["layers"])):
             weight, bias = self.layer(name, i)

@@ -15,9 +15,9 @@ OptionSet model_option_set(ModelOptions& options) {
           {{"base", Variant::base}, {"v", Variant::v}, {"h", Variant::h}, {"full", Variant::full}});
   set.add("dim", options.dim, "attributes of an embedding, D", between(1, 4096));
   set.add("inputs", options.inputs, "what a tower reads", {"id", "history", "review"});
-  set.add("id_dim", options.id_dim, "size of a user's or item's own row", between(1, 4096));
-  set.add("history_dim", options.history_dim, "size of a row of the history table F",
-          between(1, 4096));
+  set.add("id_dim", options.id_dim, "size of a user's or item's own row; 0: dim", between(0, 4096));
+  set.add("history_dim", options.history_dim, "size of a row of the history table F; 0: dim",
+          between(0, 4096));
   set.add("history.pooling", options.history_pooling, "how the rows of a history are joined",
           {{"sum", HistoryPooling::sum}, {"mean", HistoryPooling::mean}});
   set.add("history.labels", options.history_labels,

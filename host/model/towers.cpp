@@ -37,8 +37,8 @@ template <class T>
 Towers<T>::Towers(Context& context, const ModelOptions& options, const ModelShape& shape,
                   Parameters<T>& parameters)
     : options_(options), parameters_(parameters) {
-  if (options.has("id")) id_columns_ = options.id_dim;
-  if (options.has("history")) history_columns_ = options.history_dim;
+  id_columns_ = options.id_columns();
+  history_columns_ = options.history_columns();
   if (options.has("review")) review_columns_ = shape.review_dim + 1;
   input_dim_ = id_columns_ + history_columns_ + review_columns_;
   if (input_dim_ == 0) throw Error("model.inputs is empty; a tower needs id, history or review");
@@ -61,6 +61,7 @@ Towers<T>::Towers(Context& context, const ModelOptions& options, const ModelShap
         tower.bias = tower_[kSource][s].bias;
         continue;
       }
+      if (!has_layers()) continue;
       const std::string prefix = shared ? (s == kUser ? "user" : "item") : name;
       int64_t width = input_dim_ - skipped_;
       for (std::size_t l = 0; l <= options.layers.size(); ++l) {
@@ -78,17 +79,14 @@ Towers<T>::Towers(Context& context, const ModelOptions& options, const ModelShap
 template <class T>
 void Towers<T>::check_residual() {
   if (options_.residual == Residual::none) return;
-  const bool history = options_.residual == Residual::id_history;
-  if (id_columns_ != options_.dim || (history && history_columns_ != options_.dim)) {
-    throw Error(
-        fmt::format("model.residual needs its parts among the inputs, each of size "
-                    "model.dim: set id_dim{} to {}",
-                    history ? " and history_dim" : "", options_.dim));
-  }
-  skipped_ = history ? id_columns_ + history_columns_ : id_columns_;
-  if (skipped_ == input_dim_) {
-    throw Error("model.residual leaves the layers nothing to read; add review to model.inputs");
-  }
+  const int64_t histories = options_.residual == Residual::id_history ? history_columns_ : 0;
+  skipped_ = id_columns_ + histories;
+  const auto fits = [&](int64_t size) { return size == 0 || size == options_.dim; };
+  if (fits(id_columns_) && fits(histories)) return;
+  throw Error(
+      fmt::format("model.residual adds rows to Z, so they must have its size: set model.id_dim and "
+                  "model.history_dim to 0 or {}, or model.residual to none",
+                  options_.dim));
 }
 
 template <class T>
@@ -103,7 +101,8 @@ TowerRun<T> Towers<T>::prepare(Context& context, std::size_t domain, std::size_t
   TowerRun<T> run{
       domain, side, context.scratch().template take<T, 2>({z.rows(), input_dim_}), {}, z};
   for (const int64_t width : options_.layers) {
-    run.hidden.push_back(context.scratch().template take<T, 2>({z.rows(), width}));
+    if (has_layers())
+      run.hidden.push_back(context.scratch().template take<T, 2>({z.rows(), width}));
   }
   int64_t first = 0;
   if (id_columns_ > 0) {
@@ -125,7 +124,7 @@ TowerRun<T> Towers<T>::prepare(Context& context, std::size_t domain, std::size_t
 template <class T>
 void Towers<T>::forward(Context& context, std::span<const TowerRun<T>> runs, const StepState* state,
                         MathMode math) const {
-  for (std::size_t l = 0; l <= options_.layers.size(); ++l) {
+  for (std::size_t l = 0; has_layers() && l <= options_.layers.size(); ++l) {
     const bool last = l == options_.layers.size();
     std::vector<LinearLayer<T>> layers;
     for (const TowerRun<T>& run : runs) {
@@ -183,7 +182,7 @@ std::vector<TableGradient<T>> Towers<T>::backward(Context& context,
                                                   MathMode math) const {
   Arena& arena = context.scratch();
   std::vector<MatrixView<T>> dy(dz.begin(), dz.end()), dx;
-  for (std::size_t l = options_.layers.size(); l > 0; --l) {
+  for (std::size_t l = options_.layers.size(); has_layers() && l > 0; --l) {
     dx.clear();
     for (const TowerRun<T>& run : runs) {
       dx.push_back(arena.take<T, 2>(run.hidden[l - 1].shape));
@@ -203,7 +202,7 @@ std::vector<TableGradient<T>> Towers<T>::backward(Context& context,
   if (learned > 0) {
     for (const TowerRun<T>& run : runs) dx.push_back(arena.take<T, 2>({run.x.rows(), learned}));
   }
-  layer_backward(context, runs, dy, dx, 0, math);
+  if (has_layers()) layer_backward(context, runs, dy, dx, 0, math);
 
   std::vector<TableGradient<T>> tables;
   const auto add = [&](int table, const EdgeLists<T>& lists, MatrixView<T> dout) {

@@ -54,8 +54,11 @@ class Towers {
          Parameters<T>& parameters);
 
   int64_t input_dim() const { return input_dim_; }
+  // Not where every input passes them by: Z is then a sum of rows.
+  bool has_layers() const { return skipped_ < input_dim_; }
 
-  // Takes x and hidden from the arena and writes z. With `state`, dropout is applied.
+  // Takes x and hidden from the arena. `forward` writes z (adds to it where there are no layers);
+  // with `state`, dropout is applied.
   TowerRun<T> prepare(Context& context, std::size_t domain, std::size_t side,
                       const SideBatch<T>& batch, MatrixView<T> z) const;
   void forward(Context& context, std::span<const TowerRun<T>> runs, const StepState* state,
