@@ -120,6 +120,7 @@ class Table:
 
 
 def prepared(program, out, source, target, model):
+    os.makedirs(out, exist_ok=True)
     data = f"{out}/data"
     if not os.path.exists(f"{data}/prepare.json"):
         run(program, "prepare", "--source", source, "--target", target, "--out", data)
@@ -145,6 +146,7 @@ def real(program, out, source, target, model):
 def synthetic(program, out, model):
     for shift in ("0", "0.5", "1", "2"):
         place = f"{out}/shift-{shift}"
+        os.makedirs(place, exist_ok=True)
         if not os.path.exists(f"{place}/raw"):
             run(program, "synthesize", "--shift", shift, "--out", f"{place}/raw")
         data = prepared(program, place, f"{place}/raw/source.jsonl", f"{place}/raw/target.jsonl", model)
