@@ -71,7 +71,6 @@ Trained train_long(const std::string& device) {
   const SmallWorld world(40, 30, 12);
   ModelOptions options;
   options.dim = 24;
-  options.id_dim = options.history_dim = 8;
   options.layers = {24};
   options.scorer_layers = {16};
   TrainOptions train;
