@@ -60,6 +60,17 @@ json computed(json config) {
   return config;
 }
 
+// True where a directory holds something that is not ours: more than what a run leaves that was
+// killed while it wrote its first file, run.json.
+bool holds_other_files(const fs::path& directory) {
+  std::error_code absent;
+  for (const auto& entry : fs::directory_iterator(directory, absent)) {
+    const std::string name = entry.path().filename().string();
+    if (!name.starts_with("run.json.") || !name.ends_with(".tmp")) return true;
+  }
+  return false;
+}
+
 // Makes the run's directory, or checks that it holds this very run.
 void open_run(const Arguments& arguments, const fs::path& run, const Dataset& dataset,
               RunConfig& config) {
@@ -76,7 +87,7 @@ void open_run(const Arguments& arguments, const fs::path& run, const Dataset& da
     }
   }
   if (!fs::exists(description)) {
-    if (fs::exists(run) && !fs::is_empty(run) && !arguments.fresh) {
+    if (holds_other_files(run) && !arguments.fresh) {
       throw Error(run.string() + ": is there and holds no run; give another --out");
     }
     fs::create_directories(run);

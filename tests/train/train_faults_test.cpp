@@ -83,13 +83,25 @@ TEST_F(TrainFaults, KilledAnywhereItEndsWithTheSameBits) {
     }
     fs::remove_all(broken);
   }
-  ASSERT_EQ(run_program(command(broken)).code, 0);
+  const Outcome last = run_program(command(broken));
+  ASSERT_EQ(last.code, 0) << last.err;
 
   std::cout << "killed " << killed << " times; " << finished + 1 << " runs came to their end\n";
   EXPECT_GE(killed, rounds);
   for (const char* name : {"result.json", "best.safetensors", "metrics.jsonl"}) {
     EXPECT_EQ(read_text(broken + "/" + name), read_text(whole + "/" + name)) << name;
   }
+}
+
+TEST_F(TrainFaults, ARunKilledInItsFirstFileStartsAgain) {
+  const std::string run = folder_.path("run"), other = folder_.path("other");
+  fs::create_directories(run);
+  fs::create_directories(other);
+  write_text(run + "/run.json.aB3dE6.tmp", "{");
+  write_text(other + "/letters.txt", "mine");
+
+  EXPECT_EQ(run_program(command(run)).code, 0);
+  EXPECT_EQ(run_program(command(other)).code, 2) << "somebody else's files are not trained into";
 }
 
 TEST_F(TrainFaults, ADamagedCheckpointIsRefusedAndTheOneBeforeIsOffered) {
