@@ -110,7 +110,7 @@ Case bag_backward_case(const std::shared_ptr<Histories<T>>& h) {
 template <class T>
 Case adam_rows_case(Context& context, const std::shared_ptr<Histories<T>>& h) {
   StepState state;
-  state.learning_rate = 1e-3;
+  state.table_rate = 1e-3;
   state.correction1 = 1 / (1 - state.beta1);
   state.correction2 = 1 / (1 - state.beta2);
   const auto on_device =

@@ -18,15 +18,15 @@ namespace {
 constexpr int kPart = 4096;
 
 template <class T>
-__device__ __forceinline__ void update(const StepState& s, T gradient, T* w, T* m, T* v) {
+__device__ __forceinline__ void update(const StepState& s, double rate, double decay, T gradient,
+                                       T* w, T* m, T* v) {
   const T g = static_cast<T>(s.clip) * gradient;
   const T mean = static_cast<T>(s.beta1) * *m + static_cast<T>(1 - s.beta1) * g;
   const T square = static_cast<T>(s.beta2) * *v + static_cast<T>(1 - s.beta2) * (g * g);
   const T scale = sqrt(static_cast<T>(s.correction2) * square) + static_cast<T>(s.epsilon);
   *m = mean;
   *v = square;
-  *w -= static_cast<T>(s.learning_rate * s.correction1) * mean / scale +
-        static_cast<T>(s.learning_rate * s.weight_decay) * *w;
+  *w -= static_cast<T>(rate * s.correction1) * mean / scale + static_cast<T>(rate * decay) * *w;
 }
 
 __device__ __forceinline__ bool latched(const Fault* latch) {
@@ -41,7 +41,7 @@ __global__ void __launch_bounds__(kElementThreads)
                 T* w, T* m, T* v) {  // (size)
   const int i = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
   if (i >= size || latched(latch)) return;
-  update(*state, gradient[i], w + i, m + i, v + i);
+  update(*state, state->learning_rate, state->weight_decay, gradient[i], w + i, m + i, v + i);
 }
 
 // report: adam_rows_kernel threads=256 bytes=7*E*C*T flops=14*E*C
@@ -55,7 +55,8 @@ __global__ void __launch_bounds__(kElementThreads)
   const Element e = element_of_thread(columns);
   if (e.row >= capacity || e.row >= count[0] || latched(latch)) return;
   const int64_t at = int64_t{row[e.row]} * columns + e.column;
-  update(*state, gradient[e.row * stride + e.column], w + at, m + at, v + at);
+  update(*state, state->table_rate, state->table_decay, gradient[e.row * stride + e.column], w + at,
+         m + at, v + at);
 }
 
 // report: sum_squares threads=256 bytes=G*D*X*T flops=2*G*D*X fp64

@@ -12,13 +12,14 @@ namespace {
 // report: add_scaled_kernel threads=256 bytes=3*N*D*T flops=2*N*D
 template <class T>
 __global__ void __launch_bounds__(kElementThreads)
-    add_scaled_kernel(const double* factor,          // (1)
+    add_scaled_kernel(const double* factor,          // (1) or null
                       const T* x, int64_t x_stride,  // (rows, columns)
                       T* y, int64_t y_stride,        // (rows, columns)
                       int rows, int columns) {
   const Element e = element_of_thread(columns);
   if (e.row >= rows) return;
-  y[e.row * y_stride + e.column] += static_cast<T>(factor[0]) * x[e.row * x_stride + e.column];
+  const T scale = factor == nullptr ? T(1) : static_cast<T>(factor[0]);
+  y[e.row * y_stride + e.column] += scale * x[e.row * x_stride + e.column];
 }
 
 }  // namespace

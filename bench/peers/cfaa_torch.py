@@ -152,7 +152,12 @@ class Model:
         parts = [self.bag(name, "id"), self.bag(name, "history")]
         if f"batch.{name}.review" in self.arrays:
             parts.append(torch.tensor(self.arrays[f"batch.{name}.review"]).to(self.dtype))
-        x = torch.cat([part for part in parts if part is not None], 1)
+        skipped = {"none": 0, "id": 1, "id+history": 2}[self.config["model"]["residual"]]
+        past, parts = parts[:skipped], parts[skipped:]
+        parts = [part for part in parts if part is not None]
+        if not parts:
+            return sum(past)
+        x = torch.cat(parts, 1)
         keep = 1 - self.config["model"]["dropout"]
         for i in range(len(self.config["model"]["layers"])):
             weight, bias = self.layer(name, i)
@@ -160,7 +165,7 @@ class Model:
             if keep < 1:  # a unit that is 0 was off, or dropped: either way no gradient passes
                 x = x * torch.tensor(self.arrays[f"hidden{i}.{name}"] != 0) / keep
         weight, bias = self.layer(name, len(self.config["model"]["layers"]))
-        return x @ weight.T + bias
+        return x @ weight.T + bias + sum(past)
 
     def scores(self, z):
         d = self.config["model"]["dim"]

@@ -22,16 +22,16 @@ namespace {
 // StepState in the scalar of the parameters.
 template <class T>
 struct AdamStep {
-  explicit AdamStep(const StepState& s)
+  AdamStep(const StepState& s, double learning_rate, double decay_rate)
       : clip(static_cast<T>(s.clip)),
         beta1(static_cast<T>(s.beta1)),
         rest1(static_cast<T>(1 - s.beta1)),
         beta2(static_cast<T>(s.beta2)),
         rest2(static_cast<T>(1 - s.beta2)),
-        rate(static_cast<T>(s.learning_rate * s.correction1)),
+        rate(static_cast<T>(learning_rate * s.correction1)),
         correction2(static_cast<T>(s.correction2)),
         epsilon(static_cast<T>(s.epsilon)),
-        decay(static_cast<T>(s.learning_rate * s.weight_decay)) {}
+        decay(static_cast<T>(learning_rate * decay_rate)) {}
 
   T clip, beta1, rest1, beta2, rest2, rate, correction2, epsilon, decay;
 };
@@ -193,7 +193,7 @@ template <class T>
 void adam(Context& context, const StepState* state, VectorView<const T> gradient, VectorView<T> w,
           VectorView<T> m, VectorView<T> v) {
   if (latched(context)) return;
-  const AdamStep<T> step(*state);
+  const AdamStep<T> step(*state, state->learning_rate, state->weight_decay);
   context.threads().parallel_for(w.size(), kElementsAtOnce, [&](int64_t begin, int64_t end, int) {
     run(step, Parameters<T>{gradient.data + begin, w.data + begin, m.data + begin, v.data + begin,
                             end - begin});
@@ -204,7 +204,7 @@ template <class T>
 void adam_rows(Context& context, const StepState* state, const TouchedRows<T>& touched,
                MatrixView<const T> gradient, MatrixView<T> w, MatrixView<T> m, MatrixView<T> v) {
   if (latched(context)) return;
-  const AdamStep<T> step(*state);
+  const AdamStep<T> step(*state, state->table_rate, state->table_decay);
   const int64_t columns = w.cols();
   const int64_t rows_at_once = std::max<int64_t>(1, kElementsAtOnce / columns);
   context.threads().parallel_for(

@@ -4,7 +4,7 @@ namespace cfaa::cpu {
 
 template <class T>
 void add_scaled(Context& context, const double* factor, MatrixView<const T> x, MatrixView<T> y) {
-  const T scale = static_cast<T>(factor[0]);
+  const T scale = factor == nullptr ? T(1) : static_cast<T>(factor[0]);
   context.threads().parallel_for(x.rows(), 32, [&](int64_t begin, int64_t end, int) {
     for (int64_t r = begin; r < end; ++r) {
       const T* from = x.data + r * x.stride[0];

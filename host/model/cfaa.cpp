@@ -82,6 +82,7 @@ typename Cfaa<T>::Forward Cfaa<T>::forward(Context& context, const Batch<T>& bat
                                             tower_rows(result.z, d, s, batch_shape_.rows(d))));
     }
   }
+  if (!towers_.has_layers()) fill_zero(context, result.z);
   towers_.forward(context, result.runs, state, math);
   return result;
 }
@@ -110,7 +111,7 @@ void Cfaa<T>::initialize(Context& context, const Batch<T>& batch, uint64_t seed)
   const Arena::Scope scope(context.scratch());
   const Forward first = forward(context, batch, nullptr, MathMode::fp32);
   for (const TowerRun<T>& run : first.runs) {
-    if (run.domain == kTarget && !own_target) continue;
+    if ((run.domain == kTarget && !own_target) || !towers_.has_layers()) continue;
     const double found = deviation(context, run.z);
     if (!(found > 0)) continue;
     const MatrixView<T> weight = parameters_.weight(towers_.last_layer(run.domain, run.side));
@@ -182,7 +183,8 @@ void Cfaa<T>::step(Context& context, const Batch<T>& batch, ScoreLoss loss, Math
     const VectorView<T> scores(score_.view().data + first, {rows});
     const VectorView<T> gradient(dscore.data + first, {rows});
     const VectorView<T> value(losses_.view().data + d, {1});
-    if (loss == ScoreLoss::bce) {
+    // Without negatives nothing is pairwise; the weights are then all zero.
+    if (loss == ScoreLoss::bce || batch_shape_.negatives[d] == 0) {
       cross_entropy<T>(context, scores, batch.domain[d].label, batch.domain[d].weight, value,
                        gradient);
     } else {
@@ -270,6 +272,7 @@ void Cfaa<T>::embed(Context& context, std::size_t domain, std::size_t side,
                     const SideBatch<T>& batch, MatrixView<T> z) const {
   const Arena::Scope scope(context.scratch());
   const TowerRun<T> run = towers_.prepare(context, domain, side, batch, z);
+  if (!towers_.has_layers()) fill_zero(context, z);
   towers_.forward(context, std::span(&run, 1), nullptr, MathMode::fp32);
 }
 

@@ -15,9 +15,9 @@ OptionSet model_option_set(ModelOptions& options) {
           {{"base", Variant::base}, {"v", Variant::v}, {"h", Variant::h}, {"full", Variant::full}});
   set.add("dim", options.dim, "attributes of an embedding, D", between(1, 4096));
   set.add("inputs", options.inputs, "what a tower reads", {"id", "history", "review"});
-  set.add("id_dim", options.id_dim, "size of a user's or item's own row", between(1, 4096));
-  set.add("history_dim", options.history_dim, "size of a row of the history table F",
-          between(1, 4096));
+  set.add("id_dim", options.id_dim, "size of a user's or item's own row; 0: dim", between(0, 4096));
+  set.add("history_dim", options.history_dim, "size of a row of the history table F; 0: dim",
+          between(0, 4096));
   set.add("history.pooling", options.history_pooling, "how the rows of a history are joined",
           {{"sum", HistoryPooling::sum}, {"mean", HistoryPooling::mean}});
   set.add("history.labels", options.history_labels,
@@ -38,6 +38,9 @@ OptionSet model_option_set(ModelOptions& options) {
           "leave the predicted interaction's own review out of both averages");
   set.add("layers", options.layers, "hidden layers of a tower; [] is a linear tower",
           between(1, 8192));
+  set.add("residual", options.residual,
+          "what is added to Z past the layers instead of being read by them; its size must be dim",
+          {{"none", Residual::none}, {"id", Residual::id}, {"id+history", Residual::id_history}});
   set.add("dropout", options.dropout, "share of hidden units left out in training",
           between(0, 0.95));
   set.add("towers", options.towers,

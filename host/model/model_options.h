@@ -12,6 +12,7 @@ namespace cfaa {
 
 enum class Variant { base, v, h, full };
 enum class TowerSharing { separate, tied_start, shared };
+enum class Residual { none, id, id_history };
 enum class HistoryPooling { sum, mean };
 enum class HistoryLabels { ignore, signs, split };
 enum class ReviewScale { raw, unit, standardize };
@@ -21,8 +22,7 @@ struct ModelOptions {
   Variant variant = Variant::full;
   int64_t dim = 300;
   std::vector<std::string> inputs = {"id", "history", "review"};
-  int64_t id_dim = 64;
-  int64_t history_dim = 64;
+  int64_t id_dim = 0, history_dim = 0;  // 0: dim
   HistoryPooling history_pooling = HistoryPooling::mean;
   HistoryLabels history_labels = HistoryLabels::signs;
   bool history_exclude_self = true;
@@ -30,14 +30,19 @@ struct ModelOptions {
   ReviewScale review_scale = ReviewScale::standardize;
   bool review_exclude_self = true;
   std::vector<int64_t> layers = {300};
+  Residual residual = Residual::id_history;
   double dropout = 0.2;
   TowerSharing towers = TowerSharing::tied_start;
   ScorerKind scorer = ScorerKind::mlp_dot;
   std::vector<int64_t> scorer_layers = {64};
   double table_scale = 0.1;
-  double output_scale = 0.4;
+  double output_scale = 0.1;
 
   bool has(const char* input) const;
+  int64_t id_columns() const { return !has("id") ? 0 : id_dim > 0 ? id_dim : dim; }
+  int64_t history_columns() const {
+    return !has("history") ? 0 : history_dim > 0 ? history_dim : dim;
+  }
   bool vertical() const { return variant == Variant::v || variant == Variant::full; }
   bool horizontal() const { return variant == Variant::h || variant == Variant::full; }
   bool mlp() const { return scorer != ScorerKind::dot; }

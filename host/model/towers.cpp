@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "host/core/error.h"
+#include "host/ops/add_scaled.h"
 #include "host/ops/dropout.h"
 #include "host/ops/grouped_linear.h"
 #include "host/ops/review_input.h"
@@ -36,11 +37,12 @@ template <class T>
 Towers<T>::Towers(Context& context, const ModelOptions& options, const ModelShape& shape,
                   Parameters<T>& parameters)
     : options_(options), parameters_(parameters) {
-  if (options.has("id")) id_columns_ = options.id_dim;
-  if (options.has("history")) history_columns_ = options.history_dim;
+  id_columns_ = options.id_columns();
+  history_columns_ = options.history_columns();
   if (options.has("review")) review_columns_ = shape.review_dim + 1;
   input_dim_ = id_columns_ + history_columns_ + review_columns_;
   if (input_dim_ == 0) throw Error("model.inputs is empty; a tower needs id, history or review");
+  check_residual();
 
   const bool shared = options.towers == TowerSharing::shared;
   for (std::size_t d = 0; d < 2; ++d) {
@@ -59,8 +61,9 @@ Towers<T>::Towers(Context& context, const ModelOptions& options, const ModelShap
         tower.bias = tower_[kSource][s].bias;
         continue;
       }
+      if (!has_layers()) continue;
       const std::string prefix = shared ? (s == kUser ? "user" : "item") : name;
-      int64_t width = input_dim_;
+      int64_t width = input_dim_ - skipped_;
       for (std::size_t l = 0; l <= options.layers.size(); ++l) {
         const int64_t out = l < options.layers.size() ? options.layers[l] : options.dim;
         tower.weight.push_back(
@@ -74,13 +77,32 @@ Towers<T>::Towers(Context& context, const ModelOptions& options, const ModelShap
 }
 
 template <class T>
+void Towers<T>::check_residual() {
+  if (options_.residual == Residual::none) return;
+  const int64_t histories = options_.residual == Residual::id_history ? history_columns_ : 0;
+  skipped_ = id_columns_ + histories;
+  const auto fits = [&](int64_t size) { return size == 0 || size == options_.dim; };
+  if (fits(id_columns_) && fits(histories)) return;
+  throw Error(
+      fmt::format("model.residual adds rows to Z, so they must have its size: set model.id_dim and "
+                  "model.history_dim to 0 or {}, or model.residual to none",
+                  options_.dim));
+}
+
+template <class T>
+MatrixView<T> Towers<T>::layers_input(const TowerRun<T>& run) const {
+  return columns(run.x, skipped_, input_dim_ - skipped_);
+}
+
+template <class T>
 TowerRun<T> Towers<T>::prepare(Context& context, std::size_t domain, std::size_t side,
                                const SideBatch<T>& batch, MatrixView<T> z) const {
   const Tower& tower = tower_[domain][side];
   TowerRun<T> run{
       domain, side, context.scratch().template take<T, 2>({z.rows(), input_dim_}), {}, z};
   for (const int64_t width : options_.layers) {
-    run.hidden.push_back(context.scratch().template take<T, 2>({z.rows(), width}));
+    if (has_layers())
+      run.hidden.push_back(context.scratch().template take<T, 2>({z.rows(), width}));
   }
   int64_t first = 0;
   if (id_columns_ > 0) {
@@ -102,19 +124,25 @@ TowerRun<T> Towers<T>::prepare(Context& context, std::size_t domain, std::size_t
 template <class T>
 void Towers<T>::forward(Context& context, std::span<const TowerRun<T>> runs, const StepState* state,
                         MathMode math) const {
-  for (std::size_t l = 0; l <= options_.layers.size(); ++l) {
+  for (std::size_t l = 0; has_layers() && l <= options_.layers.size(); ++l) {
     const bool last = l == options_.layers.size();
     std::vector<LinearLayer<T>> layers;
     for (const TowerRun<T>& run : runs) {
       const Tower& tower = tower_[run.domain][run.side];
-      layers.push_back({l == 0 ? run.x : run.hidden[l - 1], parameters_.weight(tower.weight[l]),
-                        parameters_.bias(tower.bias[l]), last ? run.z : run.hidden[l]});
+      layers.push_back({l == 0 ? layers_input(run) : run.hidden[l - 1],
+                        parameters_.weight(tower.weight[l]), parameters_.bias(tower.bias[l]),
+                        last ? run.z : run.hidden[l]});
     }
     grouped_linear<T>(context, layers, last ? Activation::none : Activation::relu, math);
     if (last || state == nullptr) continue;
     for (const TowerRun<T>& run : runs) {
       dropout<T>(context, options_.dropout, state, dropout_layer(l, run.domain, run.side),
                  run.hidden[l]);
+    }
+  }
+  for (const TowerRun<T>& run : runs) {
+    for (int64_t first = 0; first < skipped_; first += options_.dim) {
+      add_scaled<T>(context, nullptr, columns(run.x, first, options_.dim), run.z);
     }
   }
 }
@@ -134,8 +162,9 @@ void Towers<T>::layer_backward(Context& context, std::span<const TowerRun<T>> ru
       if (shared && run.domain != pass) continue;
       const Tower& tower = tower_[run.domain][run.side];
       const int weight = tower.weight[layer], bias = tower.bias[layer];
-      layers.push_back({layer == 0 ? run.x : run.hidden[layer - 1], parameters_.weight(weight),
-                        parameters_.bias(bias), last ? run.z : run.hidden[layer]});
+      layers.push_back({layer == 0 ? layers_input(run) : run.hidden[layer - 1],
+                        parameters_.weight(weight), parameters_.bias(bias),
+                        last ? run.z : run.hidden[layer]});
       gradients.push_back({dy[i], dx.empty() ? MatrixView<T>{} : dx[i],
                            parameters_.gradient(weight), parameters_.bias_gradient(bias)});
     }
@@ -153,7 +182,7 @@ std::vector<TableGradient<T>> Towers<T>::backward(Context& context,
                                                   MathMode math) const {
   Arena& arena = context.scratch();
   std::vector<MatrixView<T>> dy(dz.begin(), dz.end()), dx;
-  for (std::size_t l = options_.layers.size(); l > 0; --l) {
+  for (std::size_t l = options_.layers.size(); has_layers() && l > 0; --l) {
     dx.clear();
     for (const TowerRun<T>& run : runs) {
       dx.push_back(arena.take<T, 2>(run.hidden[l - 1].shape));
@@ -168,12 +197,12 @@ std::vector<TableGradient<T>> Towers<T>::backward(Context& context,
     dy = dx;
   }
   // Of the input only the learned columns want a gradient: reviews are most of the width.
-  const int64_t learned = id_columns_ + history_columns_;
+  const int64_t learned = id_columns_ + history_columns_ - skipped_;
   dx.clear();
   if (learned > 0) {
     for (const TowerRun<T>& run : runs) dx.push_back(arena.take<T, 2>({run.x.rows(), learned}));
   }
-  layer_backward(context, runs, dy, dx, 0, math);
+  if (has_layers()) layer_backward(context, runs, dy, dx, 0, math);
 
   std::vector<TableGradient<T>> tables;
   const auto add = [&](int table, const EdgeLists<T>& lists, MatrixView<T> dout) {
@@ -185,9 +214,12 @@ std::vector<TableGradient<T>> Towers<T>::backward(Context& context,
   for (std::size_t i = 0; i < runs.size(); ++i) {
     const Tower& tower = tower_[runs[i].domain][runs[i].side];
     const SideBatch<T>& side = batch.domain[runs[i].domain].side[runs[i].side];
-    if (tower.id >= 0) add(tower.id, side.id, columns(dx[i], 0, id_columns_));
+    const auto gradient_of = [&](int64_t first, int64_t count) {
+      return first < skipped_ ? dz[i] : columns(dx[i], first - skipped_, count);
+    };
+    if (tower.id >= 0) add(tower.id, side.id, gradient_of(0, id_columns_));
     if (tower.history >= 0) {
-      add(tower.history, side.history, columns(dx[i], id_columns_, history_columns_));
+      add(tower.history, side.history, gradient_of(id_columns_, history_columns_));
     }
   }
   return tables;

@@ -54,8 +54,11 @@ class Towers {
          Parameters<T>& parameters);
 
   int64_t input_dim() const { return input_dim_; }
+  // Not where every input passes them by: Z is then a sum of rows.
+  bool has_layers() const { return skipped_ < input_dim_; }
 
-  // Takes x and hidden from the arena and writes z. With `state`, dropout is applied.
+  // Takes x and hidden from the arena. `forward` writes z (adds to it where there are no layers);
+  // with `state`, dropout is applied.
   TowerRun<T> prepare(Context& context, std::size_t domain, std::size_t side,
                       const SideBatch<T>& batch, MatrixView<T> z) const;
   void forward(Context& context, std::span<const TowerRun<T>> runs, const StepState* state,
@@ -84,6 +87,10 @@ class Towers {
     int id = -1, history = -1;  // tables
   };
 
+  void check_residual();
+  // The columns of x that the layers read: all but the first `skipped_`, which are added to z.
+  MatrixView<T> layers_input(const TowerRun<T>& run) const;
+
   // dX of the columns that are learned (id and history, first in x).
   void layer_backward(Context& context, std::span<const TowerRun<T>> runs,
                       std::span<const MatrixView<T>> dy, std::span<const MatrixView<T>> dx,
@@ -92,6 +99,7 @@ class Towers {
   const ModelOptions& options_;
   Parameters<T>& parameters_;
   int64_t id_columns_ = 0, history_columns_ = 0, review_columns_ = 0, input_dim_ = 0;
+  int64_t skipped_ = 0;
   PerDomain<PerSide<Tower>> tower_;
 };
 

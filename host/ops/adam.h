@@ -3,7 +3,9 @@
 // Adam with bias correction and decoupled weight decay. With g' = clip * g of StepState:
 //
 //   m = beta1 m + (1 - beta1) g',   v = beta2 v + (1 - beta2) g'^2
-//   w = w - learning_rate (correction1 m / (sqrt(correction2 v) + epsilon) + weight_decay w)
+//   w = w - rate (correction1 m / (sqrt(correction2 v) + epsilon) + decay w)
+//
+// with learning_rate and weight_decay for layers, table_rate and table_decay for rows of tables.
 //
 // Dense for layers; for tables only the rows that the batch touched are read or written. Their
 // moments are lazy: a row that is not touched keeps m and v as they are (they do not decay), as

@@ -8,7 +8,7 @@ namespace cfaa {
 
 template <class T>
 void add_scaled(Context& context, const double* factor, MatrixView<const T> x, MatrixView<T> y) {
-  CFAA_ASSERT(factor != nullptr && x.shape == y.shape && rows_are_dense(x) && rows_are_dense(y));
+  CFAA_ASSERT(x.shape == y.shape && rows_are_dense(x) && rows_are_dense(y));
   if (x.size() == 0) return;
   CFAA_DISPATCH(context, add_scaled<T>)(context, factor, x, y);
 }

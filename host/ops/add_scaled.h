@@ -1,7 +1,7 @@
 #pragma once
 
 // add_scaled:  y += factor[0] * x,  the factor in device memory (a lambda of StepState), so that a
-// schedule can change it under a replayed graph.
+// schedule can change it under a replayed graph. No factor (nullptr) is 1.
 
 #include "host/core/context.h"
 #include "host/core/view.h"

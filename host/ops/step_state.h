@@ -13,6 +13,7 @@ struct StepState {
   double learning_rate = 0;
   double beta1 = 0.9, beta2 = 0.999, epsilon = 1e-8;
   double weight_decay = 0;                  // decoupled, per step: w -= learning_rate * decay * w
+  double table_rate = 0, table_decay = 0;   // both, of the rows of tables that a step touches
   double correction1 = 1, correction2 = 1;  // 1 / (1 - beta^t), t = step + 1
   double vertical = 0, horizontal = 0;      // lambda_O and lambda_A of this step
   double max_norm = 0;                      // of the gradient; 0: not clipped

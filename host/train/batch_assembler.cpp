@@ -84,6 +84,8 @@ void BatchAssembler<T>::fill_state(int64_t step, StepState& state) const {
   state.beta2 = train_.beta2;
   state.epsilon = train_.epsilon;
   state.weight_decay = train_.weight_decay;
+  state.table_rate = train_.table_rate;
+  state.table_decay = train_.table_decay;
   state.correction1 = 1 / (1 - std::pow(train_.beta1, static_cast<double>(step + 1)));
   state.correction2 = 1 / (1 - std::pow(train_.beta2, static_cast<double>(step + 1)));
   state.max_norm = train_.max_norm;

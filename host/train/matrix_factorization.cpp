@@ -184,8 +184,8 @@ class Factorizer {
   StepState next_state() {
     StepState state;
     state.step = static_cast<uint64_t>(step_++);
-    state.learning_rate = options_.learning_rate;
-    state.weight_decay = options_.weight_decay;
+    state.table_rate = options_.learning_rate;
+    state.table_decay = options_.weight_decay;
     state.correction1 = 1 / (1 - std::pow(state.beta1, static_cast<double>(step_)));
     state.correction2 = 1 / (1 - std::pow(state.beta2, static_cast<double>(step_)));
     return state;

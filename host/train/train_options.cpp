@@ -35,11 +35,15 @@ OptionSet train_option_set(TrainOptions& options) {
           {{"constant", LambdaSchedule::constant}, {"warmup", LambdaSchedule::warmup}});
   set.add("lambda.warmup_epochs", options.warmup_epochs, "epochs until the lambdas are whole",
           at_least(1));
-  set.add("learning_rate", options.learning_rate, "of Adam", positive());
+  set.add("learning_rate", options.learning_rate, "of Adam, for layers", positive());
+  set.add("table_rate", options.table_rate, "of Adam, for the rows of tables", positive());
   set.add("beta1", options.beta1, "decay of Adam's first moment", between(0, 0.9999));
   set.add("beta2", options.beta2, "decay of Adam's second moment", between(0, 0.999999));
   set.add("epsilon", options.epsilon, "of Adam", positive());
-  set.add("weight_decay", options.weight_decay, "decoupled, times the learning rate", at_least(0));
+  set.add("weight_decay", options.weight_decay, "of layers: decoupled, times the learning rate",
+          at_least(0));
+  set.add("table_decay", options.table_decay, "the same, of the rows of tables that a step touches",
+          at_least(0));
   set.add("max_norm", options.max_norm, "norm at which the gradient is clipped; 0: never",
           at_least(0));
   set.add("precision", options.precision, "float; TF32 in towers and scorer (GPU); double",

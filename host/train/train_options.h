@@ -18,7 +18,7 @@ enum class LambdaSchedule { constant, warmup };
 enum class TrainPrecision { f32, tf32, f64 };
 
 struct TrainOptions {
-  int64_t epochs = 50;
+  int64_t epochs = 200;
   int64_t batch_size = 256;
   EpochLength epoch = EpochLength::target;
   int64_t seed = 0;
@@ -31,14 +31,14 @@ struct TrainOptions {
   double vertical = 0.5, horizontal = 0.1;  // lambda_O, lambda_A
   LambdaSchedule schedule = LambdaSchedule::constant;
   int64_t warmup_epochs = 5;
-  double learning_rate = 1e-3;
+  double learning_rate = 1e-5, table_rate = 1e-3;
   double beta1 = 0.9, beta2 = 0.999, epsilon = 1e-8;
-  double weight_decay = 1e-4;
+  double weight_decay = 1e-4, table_decay = 2;
   double max_norm = 0;
   TrainPrecision precision = TrainPrecision::f32;
   int64_t eval_every = 1;
   std::string metric = "NDCG@10";
-  int64_t patience = 10;
+  int64_t patience = 20;
   int64_t log_every = 20;
   int64_t checkpoint_every = 0;
   int64_t keep_checkpoints = 2;

@@ -24,6 +24,8 @@ StepState state_at(uint64_t step) {
   state.beta1 = 0.8;
   state.beta2 = 0.95;
   state.weight_decay = 0.1;
+  state.table_rate = 0.02;
+  state.table_decay = 0.3;
   state.clip = 0.5;
   state.correction1 = 1 / (1 - std::pow(state.beta1, static_cast<double>(step + 1)));
   state.correction2 = 1 / (1 - std::pow(state.beta2, static_cast<double>(step + 1)));
@@ -36,12 +38,12 @@ struct Moments {
 };
 
 // One element of the contract's equations.
-void reference_step(const StepState& s, double gradient, double& w, double& m, double& v) {
+void reference_step(const StepState& s, double rate, double decay, double gradient, double& w,
+                    double& m, double& v) {
   const double g = s.clip * gradient;
   m = s.beta1 * m + (1 - s.beta1) * g;
   v = s.beta2 * v + (1 - s.beta2) * g * g;
-  w -= s.learning_rate *
-       (s.correction1 * m / (std::sqrt(s.correction2 * v) + s.epsilon) + s.weight_decay * w);
+  w -= rate * (s.correction1 * m / (std::sqrt(s.correction2 * v) + s.epsilon) + decay * w);
 }
 
 // Several steps of the dense update with the gradients normal(n, 100 + step).
@@ -86,7 +88,8 @@ TEST_P(Adam, SeveralStepsMatchPlainLoops) {
     for (uint64_t step = 0; step < 4; ++step) {
       const auto gradient = normal<double>(n, 100 + step);
       for (std::size_t i = 0; i < start.size(); ++i) {
-        reference_step(state_at(step), gradient[i], expected.w[i], expected.m[i], expected.v[i]);
+        reference_step(state_at(step), 0.01, 0.1, gradient[i], expected.w[i], expected.m[i],
+                       expected.v[i]);
       }
     }
 
@@ -132,8 +135,8 @@ TEST_P(Adam, RowsThatAreNotTouchedStayAsTheyAre) {
     for (const auto& [slot, row] : {std::pair{0, 3}, std::pair{1, 5}}) {
       for (int64_t c = 0; c < columns; ++c) {
         const auto at = static_cast<std::size_t>(row * columns + c);
-        reference_step(state, given[static_cast<std::size_t>(slot * columns + c)], expected.w[at],
-                       expected.m[at], expected.v[at]);
+        reference_step(state, 0.02, 0.3, given[static_cast<std::size_t>(slot * columns + c)],
+                       expected.w[at], expected.m[at], expected.v[at]);
       }
     }
 

@@ -28,6 +28,15 @@ TEST_P(AddScaled, GivesTheHandMadeResult) {
             (std::vector<float>{2, 3, 4, 5}));
 }
 
+TEST_P(AddScaled, WithoutAFactorAdds) {
+  const std::vector<float> x = {2, 4}, y = {1, 1};
+  const PaddedMatrix<float> from(context(), 1, 2, x, 3), to(context(), 1, 2, y, 1);
+
+  add_scaled<float>(context(), nullptr, from.view(), to.view());
+
+  EXPECT_EQ(to.to_host(), (std::vector<float>{3, 5}));
+}
+
 TEST_P(AddScaled, MatchesPlainLoopsAtOddSizes) {
   for (const int64_t rows : {1, 31, 32, 33, 257}) {
     for (const int64_t columns : {1, 31, 33, 257}) {

@@ -78,6 +78,8 @@ inline ModelOptions small_model() {
   options.dim = 6;
   options.id_dim = 3;
   options.history_dim = 2;
+  options.residual = Residual::none;
+  options.output_scale = 0.4;
   options.layers = {5};
   options.dropout = 0.3;
   options.scorer_layers = {4};
@@ -88,6 +90,8 @@ inline TrainOptions small_training() {
   TrainOptions options;
   options.batch_size = 8;
   options.target_negatives = 2;
+  options.learning_rate = 1e-3;
+  options.table_decay = 1e-4;
   return options;
 }
 
