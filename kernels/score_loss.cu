@@ -14,7 +14,7 @@
 namespace cfaa::cuda {
 namespace {
 
-constexpr int kThreads = 512;
+constexpr int kThreads = 512;  // of a block that is alone, so every register of its core is its own
 
 // log(1 + e^x) = max(x, 0) + log(1 + e^-|x|): the exponential never overflows. NaN stays NaN.
 __device__ __forceinline__ double softplus(double x) {
@@ -64,7 +64,7 @@ __device__ __forceinline__ Stretch stretch_of_thread(int rows) {
 
 // report: cross_entropy_kernel threads=512 bytes=4*R*T flops=60*R fp64
 template <class T>
-__global__ void __launch_bounds__(kThreads)
+__global__ void __launch_bounds__(kThreads, 1)
     cross_entropy_kernel(const T* score, const T* label, const T* weight,  // (rows)
                          int rows,
                          T* loss,    // (1)
@@ -87,7 +87,7 @@ __global__ void __launch_bounds__(kThreads)
 
 // report: pairwise_loss_kernel threads=512 bytes=3*R*T flops=60*R fp64
 template <class T>
-__global__ void __launch_bounds__(kThreads)
+__global__ void __launch_bounds__(kThreads, 1)
     pairwise_loss_kernel(const T* score,   // (rows + rows * negatives)
                          const T* weight,  // (rows + rows * negatives)
                          int rows, int negatives,

@@ -114,7 +114,9 @@ void store_index(const Domain& domain, const TextIdentity& identity) {
   std::error_code ignored;
   try {
     fs::remove(temporary, ignored);
-    DomainIndex::write(temporary, domain, identity);
+    OutputFile file(temporary);
+    DomainIndex::write(file, domain, identity);
+    file.close();
     fs::rename(temporary, domain.path / DomainIndex::kName);
   } catch (const std::exception&) {
     fs::remove(temporary, ignored);

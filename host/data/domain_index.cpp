@@ -4,8 +4,6 @@
 
 #include <cstring>
 
-#include "host/data/output_file.h"
-
 namespace cfaa {
 namespace {
 
@@ -61,8 +59,7 @@ bool in_range(const std::vector<int32_t>& indices, int64_t count) {
 
 }  // namespace
 
-void DomainIndex::write(const std::filesystem::path& path, const Domain& domain,
-                        const TextIdentity& identity) {
+void DomainIndex::write(OutputFile& file, const Domain& domain, const TextIdentity& identity) {
   Header header{};
   std::memcpy(header.magic, kMagic, sizeof(kMagic));
   header.identity = identity;
@@ -70,7 +67,6 @@ void DomainIndex::write(const std::filesystem::path& path, const Domain& domain,
   header.user_bytes = domain.users.bytes_.size();
   header.items = static_cast<uint64_t>(domain.items.size());
   header.item_bytes = domain.items.bytes_.size();
-  OutputFile file(path);
   file.write({reinterpret_cast<const char*>(&header), sizeof(header)});
   file.start_hash();
   for (const IdList* ids : {&domain.users, &domain.items}) {
@@ -89,7 +85,6 @@ void DomainIndex::write(const std::filesystem::path& path, const Domain& domain,
   }
   header.checksum = file.hash();
   file.overwrite(0, {reinterpret_cast<const char*>(&header), sizeof(header)});
-  file.close();
 }
 
 bool DomainIndex::read(std::string_view bytes, const TextIdentity& identity, Domain& domain) {

@@ -6,11 +6,10 @@
 
 #include <array>
 #include <cstdint>
-#include <filesystem>
-#include <optional>
 #include <string_view>
 
 #include "host/data/dataset.h"
+#include "host/data/output_file.h"
 
 namespace cfaa {
 
@@ -23,9 +22,8 @@ struct TextIdentity {
 struct DomainIndex {
   static constexpr const char* kName = "index.bin";
 
-  // Writes the index under a new name; the caller moves it.
-  static void write(const std::filesystem::path& path, const Domain& domain,
-                    const TextIdentity& identity);
+  // Writes the whole of a new file but for closing it.
+  static void write(OutputFile& file, const Domain& domain, const TextIdentity& identity);
   // Reads ids and rows into `domain`, if the bytes are whole, consistent (indices in range, ids
   // ascending) and made from text of this identity; false otherwise.
   static bool read(std::string_view bytes, const TextIdentity& identity, Domain& domain);

@@ -13,6 +13,7 @@
 #include <string_view>
 
 #include "host/core/error.h"
+#include "host/data/mapped_input.h"
 
 namespace cfaa {
 namespace {
@@ -52,7 +53,9 @@ Compression detect(std::string_view head) {
 
 struct InputStream::State {
   std::string path;
+  bool standard_input = false;
   int fd = -1;
+  struct stat opened {};
   std::size_t block_bytes = 0;
   std::unique_ptr<char[]> block;
   std::size_t begin = 0, end = 0;  // unread bytes of block
@@ -196,14 +199,14 @@ InputStream::InputStream(const std::string& path, bool may_be_empty, std::size_t
     : state_(std::make_unique<State>()) {
   CFAA_ASSERT(block_bytes >= kSniffed);
   State& s = *state_;
-  s.path = path == "-" ? "standard input" : path;
+  s.standard_input = path == "-";
+  s.path = s.standard_input ? "standard input" : path;
   s.block_bytes = block_bytes;
   s.block = std::make_unique_for_overwrite<char[]>(block_bytes);
-  s.fd = path == "-" ? ::fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 0)
-                     : ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  s.fd = s.standard_input ? ::fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 0)
+                          : ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (s.fd < 0) s.fail(fmt::format("cannot be opened: {}", std::strerror(errno)));
-  struct stat info;
-  if (::fstat(s.fd, &info) == 0 && S_ISDIR(info.st_mode)) {
+  if (::fstat(s.fd, &s.opened) == 0 && S_ISDIR(s.opened.st_mode)) {
     s.fail("is a directory; name the files in it");
   }
   s.fill(kSniffed);
@@ -246,6 +249,13 @@ std::size_t InputStream::read(char* out, std::size_t capacity) {
 
 Compression InputStream::compression() const {
   return state_->compression;
+}
+
+std::shared_ptr<const MappedInput> InputStream::map() const {
+  const State& s = *state_;
+  // Standard input need not stand at its file's first byte.
+  if (s.compression != Compression::none || s.standard_input) return nullptr;
+  return MappedInput::map(s.fd, s.opened, s.path);
 }
 
 uint64_t InputStream::consumed() const {

@@ -12,6 +12,8 @@
 
 namespace cfaa {
 
+class MappedInput;
+
 enum class Compression { none, gzip, zstd };
 
 // What was read of a file, for the record in prepare.json.
@@ -38,6 +40,8 @@ class InputStream {
   uint64_t consumed() const;  // bytes of the file, as they are on disk
   // Complete once read() has come to the end.
   FileIdentity identity() const;
+  // A plain file's bytes in place, or null: of compressed files, pipes and standard input.
+  std::shared_ptr<const MappedInput> map() const;
 
  private:
   struct State;

@@ -8,6 +8,8 @@
 #include <string_view>
 #include <vector>
 
+#include "host/data/mapped_input.h"
+
 namespace cfaa {
 
 struct Interaction {
@@ -23,7 +25,9 @@ struct Interaction {
 struct Interactions {
   std::vector<std::string_view> users, items;  // raw ids, ascending by bytes
   std::vector<Interaction> rows;
-  std::vector<std::shared_ptr<const void>> memory;  // what ids and texts point into
+  // What ids and texts point into.
+  std::vector<std::shared_ptr<const void>> memory;
+  std::vector<std::shared_ptr<const MappedInput>> inputs;
 };
 
 enum class Split : uint8_t { train = 0, valid = 1, test = 2 };

@@ -63,7 +63,7 @@ bool replace_lone_surrogates(std::string& line) {
 enum class Field { user, item, item_else, rating, text, time };
 
 struct Slot {
-  std::string key;
+  std::string key, quoted;
   Field field;
 };
 
@@ -123,6 +123,16 @@ struct JsonLines::State {
     return false;
   }
 
+  // The line's own bytes where they are those of `text`, as they are unless an escape was read.
+  static std::string_view in_place(std::string_view text, std::string_view line,
+                                   std::string_view quoted_key) {
+    const std::size_t key = line.find(quoted_key);
+    if (key == std::string_view::npos) return text;
+    const std::size_t quote = std::min(line.find('"', key + quoted_key.size()), line.size() - 1);
+    const std::string_view there = line.substr(quote + 1, text.size());
+    return there == text ? there : text;
+  }
+
   bool read_text(const element& value, std::string_view& text) {
     if (value.is_null()) {
       text = {};
@@ -136,7 +146,7 @@ struct JsonLines::State {
     return false;
   }
 
-  bool read(const element& document, RawReview& review) {
+  bool read(const element& document, std::string_view line, RawReview& review) {
     simdjson::dom::object object;
     if (document.get_object().get(object)) {
       reason = "not a JSON object";
@@ -162,6 +172,7 @@ struct JsonLines::State {
             break;
           case Field::text:
             fine = read_text(value, review.text);
+            review.text = in_place(review.text, line, slot.quoted);
             break;
           case Field::time:
             fine = read_number(value, "the time", review.time);
@@ -199,7 +210,7 @@ struct JsonLines::State {
         return false;
       }
     }
-    return read(document, review);
+    return read(document, line, review);
   }
 };
 
@@ -209,7 +220,7 @@ JsonLines::JsonLines(ObjectKeys keys, InvalidUtf8 invalid) : state_(std::make_un
       {keys.user, Field::user},     {keys.item, Field::item}, {keys.item_else, Field::item_else},
       {keys.rating, Field::rating}, {keys.text, Field::text}, {keys.time, Field::time}};
   for (const auto& [key, field] : all) {
-    if (!key.empty()) state_->slots.push_back({key, field});
+    if (!key.empty()) state_->slots.push_back({key, '"' + key + '"', field});
   }
 }
 

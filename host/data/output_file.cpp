@@ -49,12 +49,14 @@ void OutputFile::put(const char* bytes, std::size_t count) {
     count -= static_cast<std::size_t>(done);
     written_ += static_cast<uint64_t>(done);
   }
-  // The disk starts early, so that close() waits little. A hint: what it returns does not matter.
-  if (written_ - started_ >= kWriteBehind) {
-    ::sync_file_range(fd_, static_cast<off_t>(started_), static_cast<off_t>(written_ - started_),
-                      SYNC_FILE_RANGE_WRITE);
-    started_ = written_;
-  }
+  if (written_ - started_ >= kWriteBehind) start_disk();
+}
+
+// The disk starts early, so that close() waits little. A hint: what it returns does not matter.
+void OutputFile::start_disk() {
+  ::sync_file_range(fd_, static_cast<off_t>(started_), static_cast<off_t>(written_ - started_),
+                    SYNC_FILE_RANGE_WRITE);
+  started_ = written_;
 }
 
 void OutputFile::flush() {
@@ -89,6 +91,11 @@ void OutputFile::overwrite(uint64_t offset, std::string_view bytes) {
   flush();
   const ssize_t done = ::pwrite(fd_, bytes.data(), bytes.size(), static_cast<off_t>(offset));
   if (done != static_cast<ssize_t>(bytes.size())) fail("cannot be written");
+}
+
+void OutputFile::finish() {
+  flush();
+  start_disk();
 }
 
 void OutputFile::close() {

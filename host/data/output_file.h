@@ -1,7 +1,9 @@
 #pragma once
 
 // A new file written front to back through a buffer, flushed to disk when closed, with a running
-// hash of what is written. Every failure (a full disk, say) is an Error that names the file.
+// hash of what is written. The disk works behind the writer; only close() waits for it, so whoever
+// writes several files ends each with finish() and closes them all when the last is written. Every
+// failure (a full disk, say) is an Error that names the file.
 
 #include <cstdint>
 #include <filesystem>
@@ -25,12 +27,15 @@ class OutputFile {
   uint64_t size() const { return written_ + used_; }
   // Overwrites bytes near the front, which the hash does not see.
   void overwrite(uint64_t offset, std::string_view bytes);
+  // The last byte is written: the disk gets what it has not got yet.
+  void finish();
   // Flushes to disk. A file that is not closed is incomplete.
   void close();
 
  private:
   void flush();
   void put(const char* bytes, std::size_t count);
+  void start_disk();
   [[noreturn]] void fail(const char* what) const;
 
   struct Hash;

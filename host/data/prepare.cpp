@@ -225,6 +225,9 @@ json prepare(const PrepareRequest& request, ThreadPool& pool, const PrepareEvent
   steps.run();
   report.update(steps.report());
   write_domains(directory.path(), steps.domains(), options.keep_heldout_text, pool);
+  for (const PreparedDomain* domain : steps.domains()) {
+    for (const auto& input : domain->interactions.inputs) input->check_unchanged();
+  }
   OutputFile file(directory.path() / kReportName);
   file.write(report.dump(2, ' ', false, json::error_handler_t::replace) + "\n");
   file.close();

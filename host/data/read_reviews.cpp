@@ -51,10 +51,12 @@ struct ValueRules {
 // Checks a review's values and keeps it. One per thread.
 class Keeper : public ReviewSink {
  public:
-  Keeper(Gathered& gathered, const ValueRules& rules, const NeedsText& needs_text)
-      : gathered_(gathered), rules_(rules), needs_text_(needs_text) {}
+  // `input` may be null.
+  Keeper(Gathered& gathered, const ValueRules& rules, const NeedsText& needs_text,
+         const MappedInput* input)
+      : gathered_(gathered), rules_(rules), needs_text_(needs_text), input_(input) {}
 
-  int64_t chunk = 0;
+  Chunk chunk;  // in work
   int64_t kept = 0;
   std::vector<ChunkBadLine> bad;
 
@@ -68,7 +70,7 @@ class Keeper : public ReviewSink {
     row.item = gathered_.items.intern(review.item);
     gathered_.without_text += review.text.empty();
     if (!needs_text_ || needs_text_(review)) {
-      const std::string_view text = gathered_.texts.store(review.text);
+      const std::string_view text = keep(review.text);
       row.text = text.data();
       row.text_bytes = static_cast<uint32_t>(text.size());
     }
@@ -78,10 +80,22 @@ class Keeper : public ReviewSink {
   }
 
   void reject(int64_t line, std::string reason) override {
-    bad.push_back({chunk, line, std::move(reason)});
+    bad.push_back({chunk.index, line, std::move(reason)});
   }
 
  private:
+  // A text that stands in the mapped file as it is stays there. Copying it would cost more than
+  // parsing it: fresh pages are cleared, and first fetched from the host in a virtual machine.
+  std::string_view keep(std::string_view text) {
+    if (input_) {
+      const std::optional<uint64_t> offset = chunk.offset_of(text);
+      if (offset && *offset + text.size() <= input_->bytes().size()) {
+        return input_->bytes().substr(*offset, text.size());
+      }
+    }
+    return gathered_.texts.store(text);
+  }
+
   static std::string check_id(std::string_view id, const char* what) {
     if (id.empty()) return fmt::format("the {} id is empty or absent", what);
     if (id.size() > kLongestId) {
@@ -122,11 +136,13 @@ class Keeper : public ReviewSink {
   Gathered& gathered_;
   ValueRules rules_;
   const NeedsText& needs_text_;
+  const MappedInput* input_;
 };
 
 struct FileResult {
   FileReport report;
   std::vector<BadLine> bad;  // in file order
+  std::shared_ptr<const MappedInput> input;
 };
 
 FileResult read_file(const std::string& path, const PrepareOptions& options,
@@ -139,6 +155,8 @@ FileResult read_file(const std::string& path, const PrepareOptions& options,
       detect_format(chunks.head(), parse_columns(options.columns), options.quotes, path);
   chunks.set_rule(format.rule);
   chunks.skip(format.header_bytes);
+  FileResult result;
+  result.input = stream.map();
 
   std::mutex mutex;
   std::vector<int64_t> lines_of;  // per chunk
@@ -147,9 +165,10 @@ FileResult read_file(const std::string& path, const PrepareOptions& options,
   uint64_t bytes = 0;
   bool stop = false;
   pool.parallel_for(pool.threads(), 1, [&](int64_t, int64_t, int worker) {
-    Keeper keeper(gathered[static_cast<std::size_t>(worker)], rules, needs_text);
+    Keeper keeper(gathered[static_cast<std::size_t>(worker)], rules, needs_text,
+                  result.input.get());
+    Chunk& chunk = keeper.chunk;
     ReviewParser parser(format, options.invalid_utf8);
-    Chunk chunk;
     for (;;) {
       {
         const std::lock_guard<std::mutex> lock(mutex);
@@ -171,7 +190,6 @@ FileResult read_file(const std::string& path, const PrepareOptions& options,
         bytes += chunk.size;
         if (progress) progress(bytes_so_far + bytes);
       }
-      keeper.chunk = chunk.index;
       const int64_t lines = parser.parse(chunk, keeper);
       const std::lock_guard<std::mutex> lock(mutex);
       lines_of[static_cast<std::size_t>(chunk.index)] = lines;
@@ -184,7 +202,6 @@ FileResult read_file(const std::string& path, const PrepareOptions& options,
   std::sort(bad.begin(), bad.end(), [](const ChunkBadLine& a, const ChunkBadLine& b) {
     return std::pair(a.chunk, a.line) < std::pair(b.chunk, b.line);
   });
-  FileResult result;
   for (ChunkBadLine& line : bad) {
     result.bad.push_back({path, first_line[static_cast<std::size_t>(line.chunk)] + line.line + 1,
                           std::move(line.reason)});
@@ -234,6 +251,7 @@ Interactions read_reviews(const std::vector<std::string>& paths, const PrepareOp
   const ValueRules rules{parse_rating_scale(options.rating_scale), options.time_unit,
                          now.count() + kDay};
   auto gathered = std::make_shared<std::vector<Gathered>>(pool.threads());
+  Interactions result;
   uint64_t bytes = 0;
   for (const std::string& path : paths) {
     const int64_t left = tolerated - static_cast<int64_t>(report.bad.size());
@@ -246,11 +264,11 @@ Interactions read_reviews(const std::vector<std::string>& paths, const PrepareOp
           tolerated > 0 ? fmt::format(" ({} bad lines before it were left out)", tolerated)
                         : "; mend it, or leave bad lines out with --skip-bad N"));
     }
+    if (file.input) result.inputs.push_back(std::move(file.input));
     report.files.push_back(std::move(file.report));
     report.bad.insert(report.bad.end(), file.bad.begin(), file.bad.end());
   }
 
-  Interactions result;
   std::vector<std::vector<uint32_t>> user_rank, item_rank;
   pool.parallel_for(2, 1, [&](int64_t side, int64_t, int) {
     if (side == 0) {

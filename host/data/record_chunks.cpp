@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <cstring>
+#include <functional>
+#include <utility>
 
 #include "host/core/error.h"
 #include "host/data/delimited.h"
@@ -29,6 +31,15 @@ std::size_t whole_records(std::string_view text, const RecordRule& rule, bool at
     whole += length;
   }
   return whole;
+}
+
+std::optional<uint64_t> Chunk::offset_of(std::string_view part) const {
+  const std::less_equal<const char*> ordered;  // of any two pointers, which <= is not
+  const char* begin = buffer.data();
+  if (!ordered(begin, part.data()) || !ordered(part.data() + part.size(), begin + size)) {
+    return std::nullopt;
+  }
+  return offset + static_cast<uint64_t>(part.data() - begin);
 }
 
 RecordChunks::RecordChunks(InputStream& stream, std::size_t chunk_bytes)
@@ -57,7 +68,7 @@ bool RecordChunks::next(Chunk& chunk) {
   if (skipped_ > 0) {
     std::memmove(pending_.data(), pending_.data() + skipped_, pending_size_ - skipped_);
     pending_size_ -= skipped_;
-    skipped_ = 0;
+    offset_ += std::exchange(skipped_, 0);
   }
   for (std::size_t capacity = chunk_bytes_;; capacity *= 2) {
     refill(capacity);
@@ -72,6 +83,7 @@ bool RecordChunks::next(Chunk& chunk) {
       pending_size_ = rest;
       chunk.size = whole;
       chunk.index = index_++;
+      chunk.offset = std::exchange(offset_, offset_ + whole);
       return true;
     }
     if (capacity > kLongestRecord) {

@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -20,9 +21,12 @@ constexpr std::size_t kChunkPadding = 64;
 struct Chunk {
   std::vector<char> buffer;  // size + kChunkPadding bytes at least
   std::size_t size = 0;
-  int64_t index = 0;  // 0, 1, 2, ... in file order
+  int64_t index = 0;    // 0, 1, 2, ... in file order
+  uint64_t offset = 0;  // of the first byte in the decompressed file
 
   std::string_view text() const { return {buffer.data(), size}; }
+  // The offset of `part` in the decompressed file, where it is a view of this chunk's text.
+  std::optional<uint64_t> offset_of(std::string_view part) const;
 };
 
 // How records end. `quoted`: a field that begins with '"' runs to its closing quote.
@@ -58,6 +62,7 @@ class RecordChunks {
   std::size_t pending_size_ = 0, skipped_ = 0;
   bool ended_ = false;
   int64_t index_ = 0;
+  uint64_t offset_ = 0;  // of pending_ in the decompressed file
 };
 
 }  // namespace cfaa

@@ -6,7 +6,6 @@
 #include <cstring>
 
 #include "host/core/error.h"
-#include "host/data/output_file.h"
 
 namespace cfaa {
 namespace {
@@ -48,8 +47,7 @@ void ReviewTextFile::verify() const {
   }
 }
 
-void write_review_text(const std::filesystem::path& path,
-                       const std::vector<std::string_view>& texts) {
+void write_review_text(OutputFile& file, const std::vector<std::string_view>& texts) {
   std::vector<uint64_t> offsets(texts.size() + 1, 0);
   for (std::size_t i = 0; i < texts.size(); ++i) offsets[i + 1] = offsets[i] + texts[i].size();
   ReviewTextHeader header{};
@@ -57,14 +55,12 @@ void write_review_text(const std::filesystem::path& path,
   header.count = texts.size();
   header.bytes = offsets.back();
 
-  OutputFile file(path);
   file.write({reinterpret_cast<const char*>(&header), sizeof(header)});
   file.start_hash();
   file.write({reinterpret_cast<const char*>(offsets.data()), offsets.size() * sizeof(uint64_t)});
   for (const std::string_view text : texts) file.write(text);
   header.checksum = file.hash();
   file.overwrite(0, {reinterpret_cast<const char*>(&header), sizeof(header)});
-  file.close();
 }
 
 }  // namespace cfaa

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "host/core/mapped_file.h"
+#include "host/data/output_file.h"
 
 namespace cfaa {
 
@@ -44,8 +45,7 @@ class ReviewTextFile {
   MappedFile file_;
 };
 
-// Writes the file; the views need only live during the call.
-void write_review_text(const std::filesystem::path& path,
-                       const std::vector<std::string_view>& texts);
+// Writes the whole of a new file but for closing it; the views need only live during the call.
+void write_review_text(OutputFile& file, const std::vector<std::string_view>& texts);
 
 }  // namespace cfaa

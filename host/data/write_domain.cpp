@@ -76,6 +76,8 @@ class Lines {
   std::string line_;
 };
 
+using FilePointer = std::unique_ptr<OutputFile>;
+
 class DomainWriter {
  public:
   DomainWriter(const fs::path& directory, const PreparedDomain& prepared) : prepared_(prepared) {
@@ -109,52 +111,63 @@ class DomainWriter {
     }
   }
 
-  void write_ids(bool users) {
+  // Each writes a file of the domain and returns it, to be closed.
+  FilePointer write_ids(bool users) {
     const IdList& ids = users ? domain_.users : domain_.items;
     std::vector<int64_t> training(static_cast<std::size_t>(ids.size()), 0);
     for (const int32_t i : users ? domain_.train.user : domain_.train.item) ++training[i];
-    OutputFile file(domain_.path / (users ? "users.tsv" : "items.tsv"));
-    file.start_hash();
-    file.write(users ? "index\tuser_id\ttraining_interactions\n"
-                     : "index\titem_id\ttraining_interactions\n");
-    Lines lines(file);
+    auto file = make(domain_.path / (users ? "users.tsv" : "items.tsv"));
+    file->start_hash();
+    file->write(users ? "index\tuser_id\ttraining_interactions\n"
+                      : "index\titem_id\ttraining_interactions\n");
+    Lines lines(*file);
     for (int64_t i = 0; i < ids.size(); ++i) {
       lines.whole(i).text("\t").text(ids[i]).text("\t").whole(training[i]).end();
     }
-    finish(file, users ? 0 : 1);
+    identify(*file, users ? 0 : 1);
+    return file;
   }
 
-  void write_rows(Split split) {
+  FilePointer write_rows(Split split) {
     const SplitRows& part = domain_.rows(split);
     const auto& rows = rows_[static_cast<std::size_t>(split)];
-    OutputFile file(inter_path(domain_.path, domain_.name, split));
-    file.start_hash();
-    file.write("user_id:token\titem_id:token\trating:float\tlabel:float\ttimestamp:float\n");
-    Lines lines(file);
+    auto file = make(inter_path(domain_.path, domain_.name, split));
+    file->start_hash();
+    file->write("user_id:token\titem_id:token\trating:float\tlabel:float\ttimestamp:float\n");
+    Lines lines(*file);
     for (int64_t i = 0; i < part.size(); ++i) {
       lines.text(domain_.users[part.user[i]]).text("\t").text(domain_.items[part.item[i]]);
       lines.text("\t").rating(part.rating[i]).text(part.label[i] > 0 ? "\t1\t" : "\t0\t");
       lines.seconds(rows[i]->time).end();
     }
-    finish(file, 2 + static_cast<int>(split));
+    identify(*file, 2 + static_cast<int>(split));
+    return file;
   }
 
-  void write_text(Split split) {
+  FilePointer write_text(Split split) {
     std::vector<std::string_view> texts;
     texts.reserve(rows_[static_cast<std::size_t>(split)].size());
     for (const Interaction* row : rows_[static_cast<std::size_t>(split)]) {
       texts.push_back(row->review());
     }
-    write_review_text(domain_.text_path(split), texts);
+    auto file = make(domain_.text_path(split));
+    write_review_text(*file, texts);
+    return file;
   }
 
-  void write_index() { DomainIndex::write(domain_.path / DomainIndex::kName, domain_, identity_); }
+  // After all others: it names their hashes.
+  FilePointer write_index() {
+    auto file = make(domain_.path / DomainIndex::kName);
+    DomainIndex::write(*file, domain_, identity_);
+    return file;
+  }
 
  private:
-  void finish(OutputFile& file, int i) {
+  static FilePointer make(const fs::path& path) { return std::make_unique<OutputFile>(path); }
+
+  void identify(OutputFile& file, int i) {
     identity_.hash[i] = file.hash();
     identity_.size[i] = file.size();
-    file.close();
   }
 
   const PreparedDomain& prepared_;
@@ -171,22 +184,40 @@ void write_domains(const fs::path& directory, const std::vector<const PreparedDo
   pool.parallel_for(static_cast<int64_t>(domains.size()), 1, [&](int64_t d, int64_t, int) {
     writers[d] = std::make_unique<DomainWriter>(directory, *domains[d]);
   });
+  // Nobody waits for the disk before all is written.
+  std::vector<FilePointer> files;
+  const auto write_all = [&](const std::vector<std::function<FilePointer()>>& tasks) {
+    const std::size_t before = files.size();
+    files.resize(before + tasks.size());
+    pool.parallel_for(static_cast<int64_t>(tasks.size()), 1, [&](int64_t i, int64_t, int) {
+      FilePointer& file = files[before + static_cast<std::size_t>(i)];
+      file = tasks[i]();
+      file->finish();
+    });
+  };
   // Largest files first; the index needs the hashes of the others.
-  std::vector<std::function<void()>> tasks;
-  for (auto& writer : writers) tasks.push_back([&] { writer->write_text(Split::train); });
-  for (auto& writer : writers) tasks.push_back([&] { writer->write_rows(Split::train); });
+  std::vector<std::function<FilePointer()>> texts_and_rows, indices;
+  for (auto& writer : writers) {
+    texts_and_rows.push_back([&] { return writer->write_text(Split::train); });
+    indices.push_back([&] { return writer->write_index(); });
+  }
+  for (auto& writer : writers) {
+    texts_and_rows.push_back([&] { return writer->write_rows(Split::train); });
+  }
   for (auto& writer : writers) {
     for (const Split split : {Split::valid, Split::test}) {
-      tasks.push_back([&writer, split] { writer->write_rows(split); });
-      if (heldout_text) tasks.push_back([&writer, split] { writer->write_text(split); });
+      texts_and_rows.push_back([&writer, split] { return writer->write_rows(split); });
+      if (heldout_text) {
+        texts_and_rows.push_back([&writer, split] { return writer->write_text(split); });
+      }
     }
-    tasks.push_back([&writer] { writer->write_ids(true); });
-    tasks.push_back([&writer] { writer->write_ids(false); });
+    texts_and_rows.push_back([&writer] { return writer->write_ids(true); });
+    texts_and_rows.push_back([&writer] { return writer->write_ids(false); });
   }
-  pool.parallel_for(static_cast<int64_t>(tasks.size()), 1,
-                    [&](int64_t i, int64_t, int) { tasks[i](); });
-  pool.parallel_for(static_cast<int64_t>(writers.size()), 1,
-                    [&](int64_t i, int64_t, int) { writers[i]->write_index(); });
+  write_all(texts_and_rows);
+  write_all(indices);
+  pool.parallel_for(static_cast<int64_t>(files.size()), 1,
+                    [&](int64_t i, int64_t, int) { files[i]->close(); });
 }
 
 }  // namespace cfaa

@@ -177,6 +177,32 @@ TEST_F(Faults, AnInputThatVanishesDuringTheRunEndsItCleanly) {
   EXPECT_EQ(staging_left(folder_.path()), 0);
 }
 
+TEST_F(Faults, AnInputThatChangesDuringTheRunIsNamedAndLeavesNothing) {
+  // The target is a FIFO, opened once the source is read; then the source changes in place.
+  const std::string fifo = folder_.path("fifo");
+  ASSERT_EQ(::mkfifo(fifo.c_str(), 0600), 0);
+  std::thread writer([&] {
+    const std::string text = read_text(t_);
+    const int fd = ::open(fifo.c_str(), O_WRONLY);
+    const int source = ::open(s_.c_str(), O_WRONLY);
+    EXPECT_EQ(::pwrite(source, " ", 1, 0), 1);
+    ::close(source);
+    for (std::size_t at = 0; at < text.size();) {
+      const ssize_t done = ::write(fd, text.data() + at, text.size() - at);
+      if (done <= 0) break;
+      at += static_cast<std::size_t>(done);
+    }
+    ::close(fd);
+  });
+
+  const std::string error = error_of([&] { run_prepare({s_}, {fifo}, out_); });
+  writer.join();
+
+  EXPECT_NE(error.find(s_ + ": changed while it was read"), std::string::npos) << error;
+  EXPECT_FALSE(std::filesystem::exists(out_));
+  EXPECT_EQ(staging_left(folder_.path()), 0);
+}
+
 TEST_F(Faults, AMissingParentDirectoryIsNamed) {
   EXPECT_NE(
       error_of([&] { run_prepare({s_}, {t_}, folder_.path("no/where")); }).find("does not exist"),

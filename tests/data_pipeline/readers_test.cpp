@@ -88,6 +88,64 @@ TEST(JsonLines, InvalidUtf8IsRefusedOrReplacedAsAsked) {
   EXPECT_EQ(replaced.reviews[0].text, "x\uFFFDy\uFFFD");
 }
 
+TEST(Chunk, KnowsWhereInTheFileItsOwnViewsStand) {
+  const TemporaryFolder folder;
+  const std::string text = "head\none\ntwo\nthree\n", elsewhere = "two";
+  write_text(folder.path("f"), text);
+  InputStream stream(folder.path("f"));
+  RecordChunks chunks(stream, 8);
+  chunks.head();
+  chunks.skip(5);
+
+  std::string found;
+  Chunk chunk;
+  while (chunks.next(chunk)) {
+    const std::optional<uint64_t> at = chunk.offset_of(chunk.text());
+    ASSERT_TRUE(at.has_value());
+    EXPECT_EQ(chunk.text(), std::string_view(text).substr(*at, chunk.size));
+    EXPECT_EQ(chunk.offset_of(elsewhere), std::nullopt);
+    found += chunk.text();
+  }
+
+  EXPECT_EQ(found, text.substr(5));
+}
+
+TEST(JsonLines, ATextWithoutEscapesIsAViewOfTheChunkAndOneWithThemIsNot) {
+  struct Views : ReviewSink {
+    const Chunk* chunk = nullptr;
+    std::vector<std::pair<std::string, bool>> texts;  // and whether it stands in the chunk
+    void accept(const RawReview& r, int64_t) override {
+      texts.emplace_back(r.text, chunk->offset_of(r.text).has_value());
+    }
+    void reject(int64_t, std::string reason) override { FAIL() << reason; }
+  } views;
+  const std::string before = R"({"reviewerID": "a", "asin": "b", "overall": 1, )";
+  const std::string lines = before +
+                            R"("reviewText" : "plain"})"
+                            "\n" +  //
+                            before +
+                            R"("reviewText": "two\nlines"})"
+                            "\n" +  //
+                            before +
+                            R"("x": "reviewText", "reviewText": "y"})"
+                            "\n" +  //
+                            before +
+                            R"("reviewText": "old", "reviewText": "new"})"
+                            "\n";
+  Chunk chunk;
+  chunk.size = lines.size();
+  chunk.buffer.assign(lines.begin(), lines.end());
+  chunk.buffer.resize(lines.size() + kChunkPadding);
+  views.chunk = &chunk;
+
+  JsonLines({"reviewerID", "asin", "", "overall", "reviewText", ""}, InvalidUtf8::refuse)
+      .parse(chunk.text(), views);
+
+  const std::vector<std::pair<std::string, bool>> expected = {
+      {"plain", true}, {"two\nlines", false}, {"y", false}, {"new", false}};
+  EXPECT_EQ(views.texts, expected);
+}
+
 TEST(JsonLines, IdsMayBeWholeNumbersAndRatingsText) {
   const Collected got = parse(R"({"user": 17, "item": -3, "stars": "4", "ts": null})");
 

@@ -41,7 +41,9 @@ void write_domain(const TemporaryFolder& folder, const std::string& domain) {
   write_text(folder.path(at + domain + ".train.inter"), train);
   write_text(folder.path(at + domain + ".valid.inter"), valid);
   write_text(folder.path(at + domain + ".test.inter"), test);
-  write_review_text(folder.path(at + domain + ".train.text"), texts);
+  OutputFile text(folder.path(at + domain + ".train.text"));
+  write_review_text(text, texts);
+  text.close();
 }
 
 class RunProgram : public testing::Test {
