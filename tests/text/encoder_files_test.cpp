@@ -83,7 +83,7 @@ TEST(EncoderConfig, RefusesWhatIsNotABertOrRobertaEncoder) {
       {R"({"model_type": "distilbert"})", "model_type 'distilbert' is not supported"},
       {R"({})", "there is no 'model_type'"},
       {R"({"model_type": 3})", "'model_type' has the wrong type"},
-      {R"([1])", "no JSON object"},
+      {R"([1])", "must hold one JSON object"},
       {R"({"model_type": "bert",)", "not valid JSON"},
       {R"({"model_type": "bert", "position_embedding_type": "relative_key"})", "relative_key"},
       {R"({"model_type": "bert", "is_decoder": true})", "is_decoder"},
