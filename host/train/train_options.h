@@ -28,7 +28,7 @@ struct TrainOptions {
   int64_t source_negatives = 1, target_negatives = 4;
   NegativeSampling sampling = NegativeSampling::uniform;
   double sampling_beta = 0.75;
-  double vertical = 0.5, horizontal = 0.1;  // lambda_O, lambda_A
+  double vertical = 0.5, horizontal = 0.001;  // lambda_O, lambda_A
   LambdaSchedule schedule = LambdaSchedule::constant;
   int64_t warmup_epochs = 5;
   double learning_rate = 1e-5, table_rate = 1e-3;
