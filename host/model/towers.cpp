@@ -42,7 +42,7 @@ Towers<T>::Towers(Context& context, const ModelOptions& options, const ModelShap
   if (options.has("review")) review_columns_ = shape.review_dim + 1;
   input_dim_ = id_columns_ + history_columns_ + review_columns_;
   if (input_dim_ == 0) throw Error("model.inputs is empty; a tower needs id, history or review");
-  check_residual();
+  choose_skipped();
 
   const bool shared = options.towers == TowerSharing::shared;
   for (std::size_t d = 0; d < 2; ++d) {
@@ -77,7 +77,7 @@ Towers<T>::Towers(Context& context, const ModelOptions& options, const ModelShap
 }
 
 template <class T>
-void Towers<T>::check_residual() {
+void Towers<T>::choose_skipped() {
   if (options_.residual == Residual::none) return;
   const int64_t histories = options_.residual == Residual::id_history ? history_columns_ : 0;
   skipped_ = id_columns_ + histories;
@@ -100,9 +100,8 @@ TowerRun<T> Towers<T>::prepare(Context& context, std::size_t domain, std::size_t
   const Tower& tower = tower_[domain][side];
   TowerRun<T> run{
       domain, side, context.scratch().template take<T, 2>({z.rows(), input_dim_}), {}, z};
-  for (const int64_t width : options_.layers) {
-    if (has_layers())
-      run.hidden.push_back(context.scratch().template take<T, 2>({z.rows(), width}));
+  for (std::size_t l = 0; has_layers() && l < options_.layers.size(); ++l) {
+    run.hidden.push_back(context.scratch().template take<T, 2>({z.rows(), options_.layers[l]}));
   }
   int64_t first = 0;
   if (id_columns_ > 0) {

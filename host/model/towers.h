@@ -87,7 +87,8 @@ class Towers {
     int id = -1, history = -1;  // tables
   };
 
-  void check_residual();
+  // Sets skipped_ by model.residual; Error where rows that pass the layers are not as wide as z.
+  void choose_skipped();
   // The columns of x that the layers read: all but the first `skipped_`, which are added to z.
   MatrixView<T> layers_input(const TowerRun<T>& run) const;
 
