@@ -6,9 +6,9 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "host/core/json_file.h"
 #include "host/core/npy.h"
 #include "host/text/encoder.h"
-#include "host/core/json_file.h"
 #include "host/text/tokenizer.h"
 #include "tests/temporary_folder.h"
 #include "tests/text/encoding.h"
