@@ -150,13 +150,16 @@ def synthetic(program, out, model):
         if not os.path.exists(f"{place}/raw"):
             run(program, "synthesize", "--shift", shift, "--out", f"{place}/raw")
         data = prepared(program, place, f"{place}/raw/source.jsonl", f"{place}/raw/target.jsonl", model)
-        for name, sets in (("none", UNSUPERVISED), ("negatives", []),
-                           ("none-standardized", UNSUPERVISED + ["model.review.scale=standardize"])):
+        for name, sets in (("none", UNSUPERVISED), ("negatives", [])):
             table = Table(program, data, f"{place}/{name}")
             for baseline in ("popularity", "mf"):
                 table.baseline(baseline)
             for variant in ("base", "v", "full"):
                 table.train(variant, SMALL, SMALLER + sets + VARIANTS[variant])
+            if name == "none":
+                table.train("base, standardized", SMALL,
+                            SMALLER + sets + ["model.variant=base", "model.review.scale=standardize"])
+            table.train("untrained", SMALL, SMALLER + sets + ["train.epochs=0"])
             table.finish()
             print(f"\n### shift {shift}, target_supervision {name}")
             table.show("base")

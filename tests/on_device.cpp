@@ -1,6 +1,10 @@
 #include "tests/on_device.h"
 
+#include <hwy/targets.h>
+
 #include <cmath>
+#include <cstdio>
+#include <cstdlib>
 #include <limits>
 #include <numbers>
 
@@ -8,6 +12,24 @@
 #include "host/ops/device.h"
 
 namespace cfaa::test {
+namespace {
+
+// CFAA_TEST_VECTORS=AVX2 (or SSE4) has the whole program compute with those, where this machine
+// would choose wider ones.
+const bool narrowed = [] {
+  const char* wanted = std::getenv("CFAA_TEST_VECTORS");
+  if (wanted == nullptr) return false;
+  for (const int64_t target : hwy::SupportedAndGeneratedTargets()) {
+    if (wanted == std::string(hwy::TargetName(target))) {
+      hwy::SetSupportedTargetsForTest(target);
+      return true;
+    }
+  }
+  std::fprintf(stderr, "this machine or build has no %s: tested with its own vectors\n", wanted);
+  return false;
+}();
+
+}  // namespace
 
 std::vector<std::string> devices() {
   std::vector<std::string> names = {"cpu"};

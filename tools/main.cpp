@@ -7,6 +7,7 @@
 #include <new>
 
 #include "host/core/error.h"
+#include "host/core/mapping.h"
 #include "tools/command.h"
 
 namespace {
@@ -87,6 +88,7 @@ int run(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   int code = kUserError;
+  cfaa::explain_shortened_files();
   try {
     code = run(argc, argv);
   } catch (const cfaa::Error& error) {

@@ -7,7 +7,6 @@
 
 #include <cerrno>
 #include <cstring>
-#include <utility>
 
 #include "host/core/error.h"
 
@@ -24,37 +23,20 @@ MappedFile::MappedFile(const std::string& path) : path_(path) {
     throw Error(path + ": is " + (directory ? "a directory" : "not a regular file") +
                 "; give the path of a file");
   }
-  size_ = static_cast<std::size_t>(status.st_size);
-  if (size_ > 0) {
-    void* memory = ::mmap(nullptr, size_, PROT_READ, MAP_PRIVATE, descriptor, 0);
-    if (memory == MAP_FAILED) {
-      const std::string reason = std::strerror(errno);
-      ::close(descriptor);
-      throw Error(path + ": cannot be mapped into memory: " + reason);
-    }
-    data_ = static_cast<const std::byte*>(memory);
-  }
+  const auto size = static_cast<std::size_t>(status.st_size);
+  mapping_ = Mapping(descriptor, size, /*shared=*/false, path);
+  const int reason = errno;
   ::close(descriptor);
-}
-
-MappedFile::~MappedFile() {
-  if (data_ != nullptr) ::munmap(const_cast<std::byte*>(data_), size_);
-}
-
-MappedFile::MappedFile(MappedFile&& other) noexcept
-    : path_(std::move(other.path_)),
-      data_(std::exchange(other.data_, nullptr)),
-      size_(std::exchange(other.size_, 0)) {}
-
-MappedFile& MappedFile::operator=(MappedFile&& other) noexcept {
-  std::swap(path_, other.path_);
-  std::swap(data_, other.data_);
-  std::swap(size_, other.size_);
-  return *this;
+  if (mapping_.bytes().size() != size) {
+    throw Error(path + ": cannot be mapped into memory: " + std::strerror(reason));
+  }
 }
 
 void MappedFile::forget_pages() const {
-  if (data_ != nullptr) ::madvise(const_cast<std::byte*>(data_), size_, MADV_DONTNEED);
+  const std::span<const std::byte> pages = bytes();
+  if (!pages.empty()) {
+    ::madvise(const_cast<std::byte*>(pages.data()), pages.size(), MADV_DONTNEED);
+  }
 }
 
 }  // namespace cfaa

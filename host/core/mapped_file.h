@@ -7,6 +7,8 @@
 #include <span>
 #include <string>
 
+#include "host/core/mapping.h"
+
 namespace cfaa {
 
 class MappedFile {
@@ -15,20 +17,16 @@ class MappedFile {
 
   // Throws Error naming the path and the reason: missing, a directory, no permission.
   explicit MappedFile(const std::string& path);
-  ~MappedFile();
-  MappedFile(MappedFile&& other) noexcept;
-  MappedFile& operator=(MappedFile&& other) noexcept;
 
   const std::string& path() const { return path_; }
-  std::span<const std::byte> bytes() const { return {data_, size_}; }
+  std::span<const std::byte> bytes() const { return mapping_.bytes(); }
 
   // Tells the system that the pages are not needed for now; they come back when touched.
   void forget_pages() const;
 
  private:
   std::string path_;
-  const std::byte* data_ = nullptr;
-  std::size_t size_ = 0;
+  Mapping mapping_;
 };
 
 }  // namespace cfaa

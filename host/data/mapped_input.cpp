@@ -1,7 +1,6 @@
 #include "host/data/mapped_input.h"
 
 #include <fcntl.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include "host/core/error.h"
@@ -17,15 +16,18 @@ std::shared_ptr<const MappedInput> MappedInput::map(int descriptor, const struct
   input->opened_ = opened;
   input->descriptor_ = ::fcntl(descriptor, F_DUPFD_CLOEXEC, 0);
   if (input->descriptor_ < 0) return nullptr;
-  void* memory = ::mmap(nullptr, size, PROT_READ, MAP_SHARED, descriptor, 0);
-  if (memory == MAP_FAILED) return nullptr;
-  input->bytes_ = {static_cast<const char*>(memory), size};
+  input->mapping_ = Mapping(descriptor, size, /*shared=*/true, name);
+  if (input->mapping_.bytes().empty()) return nullptr;
   return input;
 }
 
 MappedInput::~MappedInput() {
-  if (!bytes_.empty()) ::munmap(const_cast<char*>(bytes_.data()), bytes_.size());
   if (descriptor_ >= 0) ::close(descriptor_);
+}
+
+std::string_view MappedInput::bytes() const {
+  const std::span<const std::byte> bytes = mapping_.bytes();
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
 void MappedInput::check_unchanged() const {

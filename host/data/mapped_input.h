@@ -6,13 +6,15 @@
 //
 // Readers parse copies; what they point at is read again when it is written out. Should the file
 // have changed by then, check_unchanged() says so. A file that is cut short in between ends the
-// program (SIGBUS), which leaves the old output in place as any other death does.
+// program (host/core/mapping.h), which leaves the old output in place as any other death does.
 
 #include <sys/stat.h>
 
 #include <memory>
 #include <string>
 #include <string_view>
+
+#include "host/core/mapping.h"
 
 namespace cfaa {
 
@@ -26,7 +28,7 @@ class MappedInput {
   MappedInput(const MappedInput&) = delete;
   MappedInput& operator=(const MappedInput&) = delete;
 
-  std::string_view bytes() const { return bytes_; }
+  std::string_view bytes() const;
 
   // Throws Error naming the file where it was written to since it was opened.
   void check_unchanged() const;
@@ -37,7 +39,7 @@ class MappedInput {
   std::string name_;
   int descriptor_ = -1;
   struct stat opened_ {};
-  std::string_view bytes_;
+  Mapping mapping_;
 };
 
 }  // namespace cfaa

@@ -64,8 +64,8 @@ TEST_P(Steps, AgreeWithTheCpuAndAreReplayed) {
   EXPECT_EQ(found.segments > 0, GetParam() == "cuda");
 }
 
-// N 32, D 24, K 16, all of CFAA. Emulated, a step takes seconds: the whole length is for
-// tools/test --full.
+// N 32, D 24, K 16, all of CFAA. Emulated, most of a step is waiting at barriers, one or more for
+// each iteration of a coupling: few of them here, and the whole length for tools/test --full.
 Trained train_long(const std::string& device) {
   const int64_t steps = std::getenv("CFAA_LONG_TESTS") == nullptr ? 20 : 300;
   const SmallWorld world(40, 30, 12);
@@ -77,6 +77,8 @@ Trained train_long(const std::string& device) {
   train.batch_size = 32;
   AlignmentOptions alignment;
   alignment.typical.k = 16;
+  alignment.typical.iterations = 4;
+  alignment.coupling.iterations = 10;
   const auto context = make_context(device, {.threads = 2, .seed = 5});
   return train_steps(*context, steps, options, train, world, alignment);
 }
