@@ -138,7 +138,7 @@ Case adam_rows_case(Context& context, const std::shared_ptr<Histories<T>>& h) {
       for (int64_t column = 0; column < kTableColumns; ++column, ++i) {
         const double g = gradient[i];
         expected[static_cast<std::size_t>(row * kTableColumns + column)] -=
-            state.learning_rate * g / (std::abs(g) + state.epsilon);
+            state.table_rate * g / (std::abs(g) + state.epsilon);
       }
     }
     const double error = relative_error(widened(after), expected);

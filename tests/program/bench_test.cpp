@@ -18,14 +18,15 @@ CFAA_TEST_ON_DEVICES(BenchCommand);
 
 TEST_P(BenchCommand, TimesEveryOpAndWritesTheFigures) {
   const TemporaryFolder folder;
-  const bool cuda = GetParam() == "cuda";  // emulated, an op in double takes many seconds more
-  const Outcome outcome = run_program(
-      kSmall + "--filter typical_samples,coupling,vertical,horizontal,linear_last --json " +
-      folder.path("b.json") + " --device " + GetParam() + (cuda ? " --precision float" : ""));
+  const bool cuda = GetParam() == "cuda";  // emulated, an op takes many seconds more
+  const std::string alignment =
+      "--precision float --filter typical_samples,coupling,vertical,horizontal,linear_last";
+  const Outcome outcome = run_program(kSmall + (cuda ? alignment : "") + " --device " + GetParam() +
+                                      " --json " + folder.path("b.json"));
 
   ASSERT_EQ(outcome.code, 0) << outcome.err;
   const json figures = json::parse(read_text(folder.path("b.json")));
-  EXPECT_EQ(figures["cases"].size(), cuda ? 6u : 12u);
+  EXPECT_GE(figures["cases"].size(), cuda ? 6u : 30u);
   for (const json& c : figures["cases"]) {
     EXPECT_GT(c["seconds"]["median"].get<double>(), 0) << c;
     EXPECT_GE(c["repetitions"].get<int>(), 3) << c;
