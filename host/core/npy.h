@@ -46,6 +46,8 @@ class NpyFile {
   // The elements' bytes as they are in the file, of dtype() and in its order.
   std::span<const std::byte> bytes() const { return file_.bytes().subspan(header_.data_offset); }
 
+  void forget_pages() const { file_.forget_pages(); }
+
  private:
   MappedFile file_;
   NpyHeader header_;

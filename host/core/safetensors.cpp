@@ -216,7 +216,7 @@ void SafetensorsWriter::add(const std::string& name, DType type, const std::vect
   items_.push_back({name, type, shape, data, bytes});
 }
 
-void SafetensorsWriter::write(const std::string& path) const {
+std::string SafetensorsWriter::header() const {
   json header = json::object();
   if (!metadata_.empty()) header["__metadata__"] = metadata_;
   std::size_t at = 0;
@@ -229,10 +229,12 @@ void SafetensorsWriter::write(const std::string& path) const {
   std::string text = header.dump();
   text.append((8 - text.size() % 8) % 8, ' ');  // the data start aligned to 8 bytes
   const std::uint64_t length = text.size();
+  return std::string(reinterpret_cast<const char*>(&length), sizeof length) + text;
+}
 
+void SafetensorsWriter::write(const std::string& path) const {
   AtomicFile file(path);
-  file.write(&length, sizeof length);
-  file.write(text);
+  file.write(header());
   for (const Item& item : items_) file.write(item.data, item.bytes);
   file.commit();
 }

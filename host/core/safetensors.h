@@ -57,7 +57,8 @@ class SafetensorsFile {
   SafetensorsHeader header_;
 };
 
-// Collects arrays that the caller keeps alive, and writes them atomically.
+// Collects arrays that the caller keeps alive, and writes them atomically. Whoever has them piece
+// by piece adds them without data, and writes header() and then the arrays in that order.
 class SafetensorsWriter {
  public:
   template <class T>
@@ -66,6 +67,7 @@ class SafetensorsWriter {
   void add(const std::string& name, DType type, const std::vector<int64_t>& shape,
            const void* data);
   void add_metadata(const std::string& key, const std::string& value) { metadata_[key] = value; }
+  std::string header() const;
   void write(const std::string& path) const;
 
  private:

@@ -4,6 +4,9 @@
 #include <xxhash.h>
 
 #include <algorithm>
+#include <functional>
+#include <memory>
+#include <span>
 
 #include "host/core/atomic_file.h"
 #include "host/core/error.h"
@@ -21,9 +24,33 @@ std::string stem_of(int64_t step) {
   return fmt::format("step-{:08}", step);
 }
 
+// XXH3 of bytes that come in pieces.
+class Hash {
+ public:
+  Hash() { XXH3_128bits_reset(state_.get()); }
+  void add(const void* bytes, std::size_t count) {
+    XXH3_128bits_update(state_.get(), bytes, count);
+  }
+  std::string text() const {
+    const XXH128_hash_t hash = XXH3_128bits_digest(state_.get());
+    return fmt::format("{:016x}{:016x}", hash.high64, hash.low64);
+  }
+
+ private:
+  std::unique_ptr<XXH3_state_t, decltype(&XXH3_freeState)> state_{XXH3_createState(),
+                                                                  &XXH3_freeState};
+};
+
 std::string hash_of(const MappedFile& file) {
-  const XXH128_hash_t hash = XXH3_128bits(file.bytes().data(), file.bytes().size());
-  return fmt::format("{:016x}{:016x}", hash.high64, hash.low64);
+  Hash hash;
+  std::span<const std::byte> left = file.bytes();
+  while (!left.empty()) {
+    const std::size_t count = std::min(left.size(), std::size_t{64} << 20);
+    hash.add(left.data(), count);
+    left = left.subspan(count);
+    file.forget_pages();
+  }
+  return hash.text();
 }
 
 fs::path with_suffix(fs::path stem, const char* suffix) {
@@ -47,22 +74,6 @@ TrainState TrainState::from_json(const json& fields) {
 }
 
 template <class T>
-std::vector<NamedArray> copy_parameters(Context& context, Parameters<T>& parameters, bool moments) {
-  std::vector<NamedArray> arrays;
-  parameters.for_each([&](const std::string& name, MatrixView<T> array) {
-    if (!moments && name.starts_with("adam.")) return;
-    NamedArray copy{name, array.rows(), array.cols(), {}, {}};
-    if constexpr (std::is_same_v<T, float>) {
-      copy.f32 = to_host(context, array);
-    } else {
-      copy.f64 = to_host(context, array);
-    }
-    arrays.push_back(std::move(copy));
-  });
-  return arrays;
-}
-
-template <class T>
 void restore_parameters(Context& context, const std::string& path, Parameters<T>& parameters,
                         bool moments) {
   const SafetensorsFile file(path);
@@ -81,26 +92,46 @@ void restore_parameters(Context& context, const std::string& path, Parameters<T>
   });
 }
 
-void write_arrays(const fs::path& stem, const std::vector<NamedArray>& arrays, const json& fields) {
-  const fs::path path = with_suffix(stem, ".safetensors");
+template <class T>
+ArraysFile::ArraysFile(Context& context, const fs::path& stem, Parameters<T>& parameters,
+                       bool moments)
+    : stem_(stem), file_(with_suffix(stem, ".safetensors").string()) {
+  Hash hash;
+  const auto write = [&](const void* bytes, std::size_t count) {
+    hash.add(bytes, count);
+    file_.write(bytes, count);
+    bytes_ += count;
+  };
+  const auto for_each = [&](const std::function<void(const std::string&, MatrixView<T>)>& visit) {
+    parameters.for_each([&](const std::string& name, MatrixView<T> array) {
+      if (moments || !name.starts_with("adam.")) visit(name, array);
+    });
+  };
   SafetensorsWriter writer;
-  for (const NamedArray& array : arrays) {
-    const std::vector<int64_t> shape = {array.rows, array.cols};
-    if (array.f64.empty()) {
-      writer.add(array.name, shape, array.f32.data());
-    } else {
-      writer.add(array.name, shape, array.f64.data());
+  for_each([&](const std::string& name, MatrixView<T> array) {
+    writer.add(name, {array.rows(), array.cols()}, static_cast<const T*>(nullptr));
+  });
+  const std::string header = writer.header();
+  write(header.data(), header.size());
+  constexpr int64_t kPiece = 1 << 18;  // elements: a megabyte or two
+  for_each([&](const std::string&, MatrixView<T> array) {
+    for (int64_t first = 0; first < array.size(); first += kPiece) {
+      const int64_t count = std::min(kPiece, array.size() - first);
+      const std::vector<T> piece = to_host(context, VectorView<T>{array.data + first, {count}});
+      write(piece.data(), piece.size() * sizeof(T));
     }
-  }
-  writer.write(path.string());
-  const MappedFile written(path.string());
-  json manifest = fields;
-  manifest["bytes"] = written.bytes().size();
-  manifest["xxh3_128"] = hash_of(written);
-  write_file(with_suffix(stem, ".json").string(), manifest.dump(2) + "\n");
+  });
+  hash_ = hash.text();
 }
 
-json check_arrays(const fs::path& stem) {
+void ArraysFile::commit(json fields) {
+  file_.commit();
+  fields["bytes"] = bytes_;
+  fields["xxh3_128"] = hash_;
+  write_file(with_suffix(stem_, ".json").string(), fields.dump(2) + "\n");
+}
+
+json ArraysFile::check(const fs::path& stem) {
   const std::string manifest_path = with_suffix(stem, ".json").string();
   const json manifest = read_json(manifest_path);
   if (!manifest.is_object() || !manifest.contains("xxh3_128") || !manifest.contains("bytes")) {
@@ -137,8 +168,7 @@ std::vector<int64_t> Checkpoints::steps() const {
   return found;
 }
 
-void Checkpoints::write_now(const std::vector<NamedArray>& arrays, const TrainState& state) {
-  write_arrays(directory_ / stem_of(state.step), arrays, {{"state", state.to_json()}});
+void Checkpoints::remove_oldest() const {
   std::vector<int64_t> known = steps();
   while (static_cast<int64_t>(known.size()) > keep_) {
     // The manifest goes first: without it the arrays are nobody's.
@@ -149,11 +179,15 @@ void Checkpoints::write_now(const std::vector<NamedArray>& arrays, const TrainSt
   }
 }
 
-void Checkpoints::write(std::vector<NamedArray> arrays, const TrainState& state) {
+template <class T>
+void Checkpoints::write(Context& context, Parameters<T>& parameters, const TrainState& state) {
   finish();
-  writer_ = std::thread([this, arrays = std::move(arrays), state] {
+  const auto file =
+      std::make_shared<ArraysFile>(context, directory_ / stem_of(state.step), parameters, true);
+  writer_ = std::thread([this, file, state] {
     try {
-      write_now(arrays, state);
+      file->commit({{"state", state.to_json()}});
+      remove_oldest();
     } catch (...) {
       failure_ = std::current_exception();
     }
@@ -178,7 +212,7 @@ std::optional<Checkpoints::Found> Checkpoints::newest(int64_t step) const {
   }
   const fs::path stem = directory_ / stem_of(*chosen);
   try {
-    const json manifest = check_arrays(stem);
+    const json manifest = ArraysFile::check(stem);
     return Found{*chosen, with_suffix(stem, ".safetensors").string(),
                  TrainState::from_json(manifest.at("state"))};
   } catch (const std::exception& damage) {
@@ -197,9 +231,10 @@ void Checkpoints::clear() {
   fs::create_directories(directory_, ignored);
 }
 
-#define CFAA_INSTANTIATE(T)                                                            \
-  template std::vector<NamedArray> copy_parameters<T>(Context&, Parameters<T>&, bool); \
-  template void restore_parameters<T>(Context&, const std::string&, Parameters<T>&, bool);
+#define CFAA_INSTANTIATE(T)                                                                \
+  template ArraysFile::ArraysFile(Context&, const fs::path&, Parameters<T>&, bool);        \
+  template void restore_parameters<T>(Context&, const std::string&, Parameters<T>&, bool); \
+  template void Checkpoints::write<T>(Context&, Parameters<T>&, const TrainState&);
 CFAA_INSTANTIATE(float)
 CFAA_INSTANTIATE(double)
 #undef CFAA_INSTANTIATE

@@ -4,7 +4,8 @@
 // moments, and `step-00000120.json`, its manifest: where training stood, and the file's size and
 // hash. The manifest is written last, atomically: a checkpoint is there when its manifest is.
 //
-// Writing goes on beside training: the arrays are copied first, a thread writes them.
+// Training waits until the system has the bytes, piece by piece, so that there is no second copy of
+// the parameters in the program; a thread waits for the disk.
 
 #include <cstdint>
 #include <filesystem>
@@ -14,6 +15,7 @@
 #include <thread>
 #include <vector>
 
+#include "host/core/atomic_file.h"
 #include "host/model/parameters.h"
 
 namespace cfaa {
@@ -30,21 +32,33 @@ struct TrainState {
   static TrainState from_json(const nlohmann::json& fields);
 };
 
-struct NamedArray {
-  std::string name;
-  int64_t rows = 0, cols = 0;
-  std::vector<float> f32;  // one of these two
-  std::vector<double> f64;
-};
-
-// A copy of all parameters; without `moments`, of the weights alone.
-template <class T>
-std::vector<NamedArray> copy_parameters(Context& context, Parameters<T>& parameters, bool moments);
-
 // Puts a checkpoint's arrays in the parameters. Error where one is missing or of another shape.
 template <class T>
 void restore_parameters(Context& context, const std::string& path, Parameters<T>& parameters,
                         bool moments);
+
+// One file of arrays and, with its size and hash, a manifest beside it: a checkpoint, or best.*
+class ArraysFile {
+ public:
+  // Gives the arrays' bytes to the system; without `moments`, those of the weights alone.
+  template <class T>
+  ArraysFile(Context& context, const std::filesystem::path& stem, Parameters<T>& parameters,
+             bool moments);
+  ArraysFile(const ArraysFile&) = delete;
+  ArraysFile& operator=(const ArraysFile&) = delete;
+
+  // Waits for the disk, puts the file in its place, then the manifest: `fields` and the hash.
+  void commit(nlohmann::json fields);
+
+  // The manifest of `stem`.json; Error where the file beside it is damaged.
+  static nlohmann::json check(const std::filesystem::path& stem);
+
+ private:
+  std::filesystem::path stem_;
+  AtomicFile file_;
+  std::size_t bytes_ = 0;
+  std::string hash_;
+};
 
 class Checkpoints {
  public:
@@ -52,7 +66,8 @@ class Checkpoints {
   ~Checkpoints();
 
   // Starts writing; waits for the one before. A failure (a full disk) is thrown by the next call.
-  void write(std::vector<NamedArray> arrays, const TrainState& state);
+  template <class T>
+  void write(Context& context, Parameters<T>& parameters, const TrainState& state);
   // Waits until everything is on disk; throws what went wrong.
   void finish();
 
@@ -70,18 +85,12 @@ class Checkpoints {
 
  private:
   std::vector<int64_t> steps() const;
-  void write_now(const std::vector<NamedArray>& arrays, const TrainState& state);
+  void remove_oldest() const;
 
   std::filesystem::path directory_;
   int64_t keep_;
   std::thread writer_;
   std::exception_ptr failure_;
 };
-
-// One file of arrays with its hash in a manifest beside it, as a checkpoint has; for best.*
-void write_arrays(const std::filesystem::path& stem, const std::vector<NamedArray>& arrays,
-                  const nlohmann::json& fields);
-// The manifest of `stem`.json; Error where the file beside it is damaged.
-nlohmann::json check_arrays(const std::filesystem::path& stem);
 
 }  // namespace cfaa

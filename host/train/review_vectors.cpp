@@ -9,8 +9,12 @@ namespace cfaa {
 
 ReviewSums review_sums(ReviewEmbeddings embeddings) {
   const auto owner = std::make_shared<const ReviewEmbeddings>(std::move(embeddings));
-  return {owner->sums.dtype(), owner->sums.bytes().data(), owner->counts.mapped<int32_t>(),
-          owner->width, owner};
+  return {owner->sums.dtype(),
+          owner->sums.bytes().data(),
+          owner->counts.mapped<int32_t>(),
+          owner->width,
+          owner,
+          [owner] { owner->sums.forget_pages(); }};
 }
 
 ReviewVectors::ReviewVectors(const Domain& domain, ReviewSums sums, ReviewScale scale)
@@ -35,7 +39,9 @@ void ReviewVectors::add_totals(const Domain& domain) {
     sentences_[side].assign(static_cast<std::size_t>(count[side]), 0);
   }
   std::vector<float> sum(static_cast<std::size_t>(dim_));
+  constexpr int64_t kRowsInMemory = 1 << 15;
   for (int64_t row = 0; row < domain.train.size(); ++row) {
+    if (row % kRowsInMemory == 0) sums_.forget_pages();
     const auto r = static_cast<std::size_t>(row);
     read_sum(row, sum.data());
     for (const std::size_t side : {kUser, kItem}) {
@@ -46,6 +52,7 @@ void ReviewVectors::add_totals(const Domain& domain) {
       sentences_[side][entity] += sentences(row);
     }
   }
+  sums_.forget_pages();
 }
 
 // Mean and spread of the entities' whole vectors, feature by feature, over those that have one.

@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <vector>
 
@@ -23,7 +24,8 @@ struct ReviewSums {
   const std::byte* sum = nullptr;  // (training interactions, width)
   const int32_t* count = nullptr;  // (training interactions)
   int64_t width = 0;
-  std::shared_ptr<const void> owner;  // keeps both alive
+  std::shared_ptr<const void> owner;           // keeps both alive
+  std::function<void()> forget_pages = [] {};  // of a mapped file that was read from end to end
 };
 
 // What `embed` wrote; it stays mapped.

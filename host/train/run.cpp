@@ -85,7 +85,7 @@ struct Run::State {
       throw Error(path.string() +
                   ": has no best parameters yet; let 'cfaa_gpu train' reach its first validation");
     }
-    check_arrays(path / "best");
+    ArraysFile::check(path / "best");
     restore_parameters<float>(context, (path / "best.safetensors").string(), model.parameters(),
                               false);
   }

@@ -202,14 +202,13 @@ class Trainer {
   }
 
   void save_best() {
-    write_arrays(options_.run / "best", copy_parameters<T>(context_, model_.parameters(), false),
-                 {{"step", state_.step}, {"metric", config_.train.metric}, {"value", state_.best}});
+    ArraysFile(context_, options_.run / "best", model_.parameters(), false)
+        .commit({{"step", state_.step}, {"metric", config_.train.metric}, {"value", state_.best}});
   }
 
   void checkpoint() {
-    report_or_explain();    // a broken step must not become a checkpoint
-    checkpoints_.finish();  // the one before: at most one copy of the parameters at a time
-    checkpoints_.write(copy_parameters<T>(context_, model_.parameters(), true), state_);
+    report_or_explain();  // a broken step must not become a checkpoint
+    checkpoints_.write(context_, model_.parameters(), state_);
   }
 
   json test() {
