@@ -23,8 +23,9 @@ SMALLER = ["model.dim=32", "model.layers=[32]", "alignment.k=32"]
 VARIANTS = {v: [f"model.variant={v}"] for v in ("base", "v", "h", "full")}
 # Reviews alone, one G for both domains, no label of the target: what alignment was made for.
 UNSUPERVISED = ["train.target_supervision=none", "model.inputs=[\"review\"]", "model.towers=shared",
-                "model.review.scale=unit", "model.output_scale=0.4", "train.learning_rate=1e-3",
-                "train.epochs=200", "train.patience=60"]
+                "model.layers=[]", "model.review.scale=unit", "model.output_scale=0.4",
+                "train.learning_rate=3e-3", "train.lambda.vertical=2", "train.epochs=200",
+                "train.patience=200"]
 
 
 def run(*command):
