@@ -58,11 +58,12 @@ def discrepancy(program, place):
 
 
 def norms(place):
-    """Gradient norms of L_C, L_O and L_A with respect to Z: the first and the last that are logged."""
+    """Gradient norms of L_C, L_O and L_A with respect to Z, first and last logged; nothing untrained."""
     lines = [json.loads(line) for line in open(f"{place}/metrics.jsonl")]
     lines = [line for line in lines if "norm/score" in line]
-    return [[line[f"norm/{loss}"] for loss in ("score", "vertical", "horizontal")]
-            for line in (lines[0], lines[-1])]
+    ends = (lines[0], lines[-1]) if lines else ()
+    return [", ".join(f"{line[f'norm/{loss}']:.2g}" for loss in ("score", "vertical", "horizontal"))
+            for line in ends] or ["", ""]
 
 
 class Table:
@@ -111,7 +112,7 @@ class Table:
                 found = discrepancy(self.program, place)
                 cells.append(", ".join(f"{found[s]['proxy_distance']['distance']:.2f}"
                                        for s in ("users", "items")))
-                cells += [", ".join(f"{x:.2g}" for x in part) for part in norms(place)]
+                cells += norms(place)
                 vertical = found["users"]["vertical"]
                 cells.append(f"{100 * vertical['spread_source']:.0f} %, {100 * vertical['spread_target']:.0f} %")
             else:
