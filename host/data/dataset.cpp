@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "host/core/content_hash.h"
 #include "host/core/error.h"
 #include "host/core/mapped_file.h"
 #include "host/data/domain_index.h"
@@ -195,8 +196,9 @@ Dataset load_dataset(const fs::path& directory) {
   uint64_t parts[4] = {data.source.hash, data.target.hash, 0, 0};
   parts[2] = ReviewTextFile(data.source.text_path(Split::train)).checksum();
   parts[3] = ReviewTextFile(data.target.text_path(Split::train)).checksum();
-  const XXH128_hash_t hash = XXH3_128bits(parts, sizeof(parts));
-  data.hash = fmt::format("{:016x}{:016x}", hash.high64, hash.low64);
+  ContentHash hash;
+  hash.add(parts, sizeof(parts));
+  data.hash = hash.text();
   return data;
 }
 

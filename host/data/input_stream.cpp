@@ -5,13 +5,13 @@
 #include <isa-l/igzip_lib.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include <xxhash.h>
 #include <zstd.h>
 
 #include <cerrno>
 #include <cstring>
 #include <string_view>
 
+#include "host/core/content_hash.h"
 #include "host/core/error.h"
 #include "host/data/mapped_input.h"
 
@@ -19,12 +19,6 @@ namespace cfaa {
 namespace {
 
 constexpr std::size_t kSniffed = 8;  // bytes that tell the kind of file
-
-struct HashState {
-  XXH3_state_t* state = XXH3_createState();
-  HashState() { XXH3_128bits_reset(state); }
-  ~HashState() { XXH3_freeState(state); }
-};
 
 // Formats people may hand over that are not read here, by their first bytes.
 const char* foreign_format(std::string_view head) {
@@ -62,7 +56,7 @@ struct InputStream::State {
   uint64_t consumed = 0;           // bytes of the file before block[begin]
   bool file_ended = false;
   Compression compression = Compression::none;
-  HashState hash;
+  ContentHash hash;
   std::unique_ptr<inflate_state> gzip;
   bool inside_member = false;  // a gzip member or zstd frame is open
   bool ended = false;
@@ -100,7 +94,7 @@ struct InputStream::State {
       if (got < 0 && errno == EINTR) continue;
       if (got < 0) fail(fmt::format("cannot be read: {}", std::strerror(errno)));
       if (got == 0) file_ended = true;
-      XXH3_128bits_update(hash.state, to, static_cast<std::size_t>(got));
+      hash.add(to, static_cast<std::size_t>(got));
       return static_cast<std::size_t>(got);
     }
   }
@@ -263,9 +257,7 @@ uint64_t InputStream::consumed() const {
 }
 
 FileIdentity InputStream::identity() const {
-  const XXH128_hash_t digest = XXH3_128bits_digest(state_->hash.state);
-  return {state_->path, state_->consumed,
-          fmt::format("{:016x}{:016x}", digest.high64, digest.low64), state_->compression};
+  return {state_->path, state_->consumed, state_->hash.text(), state_->compression};
 }
 
 }  // namespace cfaa

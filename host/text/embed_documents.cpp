@@ -1,8 +1,8 @@
 #include "host/text/embed_documents.h"
 
 #include <fmt/format.h>
-#include <xxhash.h>
 
+#include "host/core/content_hash.h"
 #include "host/core/error.h"
 #include "host/core/mapped_file.h"
 
@@ -14,8 +14,7 @@ CorpusDocuments::CorpusDocuments(const std::string& path, TextLinesOptions optio
   if (!regular_) return;
   const MappedFile file(path);
   size_ = file.bytes().size();
-  const XXH128_hash_t hash = XXH3_128bits(file.bytes().data(), size_);
-  hash_ = fmt::format("{:016x}{:016x}", hash.high64, hash.low64);
+  hash_ = content_hash(file);
 }
 
 void CorpusDocuments::skip(int64_t documents) {

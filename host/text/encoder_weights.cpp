@@ -2,12 +2,12 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <xxhash.h>
 
 #include <algorithm>
 #include <filesystem>
 #include <set>
 
+#include "host/core/content_hash.h"
 #include "host/core/json_file.h"
 
 namespace cfaa {
@@ -188,22 +188,15 @@ const Weights& EncoderModel::weights(const std::string& name) const {
 
 const std::string& EncoderModel::content_hash() const {
   if (!content_hash_.empty()) return content_hash_;
-  XXH3_state_t* state = XXH3_createState();
-  CFAA_ASSERT(state != nullptr);
-  XXH3_128bits_reset(state);
-  const auto update = [&](const std::string& text) {
-    XXH3_128bits_update(state, text.data(), text.size());
-  };
-  update(fmt::format("encoder {} heads {} first {} activation {} epsilon {}\n",
-                     static_cast<int>(config_.family), config_.heads, config_.first_position,
-                     static_cast<int>(config_.activation), config_.epsilon));
+  ContentHash hash;
+  hash.add(fmt::format("encoder {} heads {} first {} activation {} epsilon {}\n",
+                       static_cast<int>(config_.family), config_.heads, config_.first_position,
+                       static_cast<int>(config_.activation), config_.epsilon));
   for (const auto& [name, tensor] : weights_) {
-    update(fmt::format("{} {} {}\n", name, name_of(tensor.dtype), fmt::join(tensor.shape, " ")));
-    XXH3_128bits_update(state, tensor.bytes.data(), tensor.bytes.size());
+    hash.add(fmt::format("{} {} {}\n", name, name_of(tensor.dtype), fmt::join(tensor.shape, " ")));
+    hash.add(tensor.bytes.data(), tensor.bytes.size());
   }
-  const XXH128_hash_t digest = XXH3_128bits_digest(state);
-  XXH3_freeState(state);
-  content_hash_ = fmt::format("{:016x}{:016x}", digest.high64, digest.low64);
+  content_hash_ = hash.text();
   forget_pages();
   return content_hash_;
 }

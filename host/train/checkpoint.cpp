@@ -1,17 +1,15 @@
 #include "host/train/checkpoint.h"
 
 #include <fmt/format.h>
-#include <xxhash.h>
 
 #include <algorithm>
 #include <functional>
 #include <memory>
-#include <span>
 
 #include "host/core/atomic_file.h"
+#include "host/core/content_hash.h"
 #include "host/core/error.h"
 #include "host/core/json_file.h"
-#include "host/core/mapped_file.h"
 #include "host/core/safetensors.h"
 
 namespace cfaa {
@@ -22,35 +20,6 @@ using nlohmann::json;
 
 std::string stem_of(int64_t step) {
   return fmt::format("step-{:08}", step);
-}
-
-// XXH3 of bytes that come in pieces.
-class Hash {
- public:
-  Hash() { XXH3_128bits_reset(state_.get()); }
-  void add(const void* bytes, std::size_t count) {
-    XXH3_128bits_update(state_.get(), bytes, count);
-  }
-  std::string text() const {
-    const XXH128_hash_t hash = XXH3_128bits_digest(state_.get());
-    return fmt::format("{:016x}{:016x}", hash.high64, hash.low64);
-  }
-
- private:
-  std::unique_ptr<XXH3_state_t, decltype(&XXH3_freeState)> state_{XXH3_createState(),
-                                                                  &XXH3_freeState};
-};
-
-std::string hash_of(const MappedFile& file) {
-  Hash hash;
-  std::span<const std::byte> left = file.bytes();
-  while (!left.empty()) {
-    const std::size_t count = std::min(left.size(), std::size_t{64} << 20);
-    hash.add(left.data(), count);
-    left = left.subspan(count);
-    file.forget_pages();
-  }
-  return hash.text();
 }
 
 fs::path with_suffix(fs::path stem, const char* suffix) {
@@ -96,7 +65,7 @@ template <class T>
 ArraysFile::ArraysFile(Context& context, const fs::path& stem, Parameters<T>& parameters,
                        bool moments)
     : stem_(stem), file_(with_suffix(stem, ".safetensors").string()) {
-  Hash hash;
+  ContentHash hash;
   const auto write = [&](const void* bytes, std::size_t count) {
     hash.add(bytes, count);
     file_.write(bytes, count);
@@ -140,7 +109,7 @@ json ArraysFile::check(const fs::path& stem) {
   const std::string path = with_suffix(stem, ".safetensors").string();
   const MappedFile file(path);
   if (file.bytes().size() != manifest["bytes"].get<std::size_t>() ||
-      hash_of(file) != manifest["xxh3_128"].get<std::string>()) {
+      content_hash(file) != manifest["xxh3_128"].get<std::string>()) {
     throw Error(path + ": is damaged (its bytes are not those of the manifest)");
   }
   return manifest;

@@ -65,7 +65,8 @@ class Checkpoints {
   Checkpoints(std::filesystem::path directory, int64_t keep);
   ~Checkpoints();
 
-  // Starts writing; waits for the one before. A failure (a full disk) is thrown by the next call.
+  // Starts writing; waits for the one before. A failure (a full disk) is thrown here or
+  // by the next call.
   template <class T>
   void write(Context& context, Parameters<T>& parameters, const TrainState& state);
   // Waits until everything is on disk; throws what went wrong.

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <string_view>
 #include <thread>
 
 #include "host/core/error.h"
@@ -116,6 +117,16 @@ TEST_F(Faults, AFullDiskIsSaidAndLeavesTheOldState) {
   ::umount(disk.c_str());
 }
 
+// Writes everything that the reader takes, so many bytes at once, then closes.
+void feed(int fd, std::string_view text, std::size_t at_once = std::string_view::npos) {
+  while (!text.empty()) {
+    const ssize_t done = ::write(fd, text.data(), std::min(at_once, text.size()));
+    if (done <= 0) break;
+    text.remove_prefix(static_cast<std::size_t>(done));
+  }
+  ::close(fd);
+}
+
 TEST_F(Faults, AFifoIsReadLikeAFile) {
   const std::string fifo = folder_.path("fifo");
   ASSERT_EQ(::mkfifo(fifo.c_str(), 0600), 0);
@@ -123,13 +134,7 @@ TEST_F(Faults, AFifoIsReadLikeAFile) {
   std::thread writer([&] {
     const std::string text = read_text(s_);
     const int fd = ::open(fifo.c_str(), O_WRONLY);
-    for (std::size_t at = 0; at < text.size();) {
-      const ssize_t done =
-          ::write(fd, text.data() + at, std::min<std::size_t>(777, text.size() - at));
-      if (done <= 0) break;
-      at += static_cast<std::size_t>(done);
-    }
-    ::close(fd);
+    feed(fd, text, 777);
   });
 
   run_prepare({fifo}, {t_}, folder_.path("from_fifo"));
@@ -161,12 +166,7 @@ TEST_F(Faults, AnInputThatVanishesDuringTheRunEndsItCleanly) {
     const int fd = ::open(fifo.c_str(), O_WRONLY);
     EXPECT_GT(::write(fd, text.data(), 50000), 0);
     std::filesystem::remove(t_);
-    for (std::size_t at = 50000; at < text.size();) {
-      const ssize_t done = ::write(fd, text.data() + at, text.size() - at);
-      if (done <= 0) break;
-      at += static_cast<std::size_t>(done);
-    }
-    ::close(fd);
+    feed(fd, std::string_view(text).substr(50000));
   });
 
   const std::string error = error_of([&] { run_prepare({fifo}, {t_}, out_); });
@@ -187,12 +187,7 @@ TEST_F(Faults, AnInputThatChangesDuringTheRunIsNamedAndLeavesNothing) {
     const int source = ::open(s_.c_str(), O_WRONLY);
     EXPECT_EQ(::pwrite(source, " ", 1, 0), 1);
     ::close(source);
-    for (std::size_t at = 0; at < text.size();) {
-      const ssize_t done = ::write(fd, text.data() + at, text.size() - at);
-      if (done <= 0) break;
-      at += static_cast<std::size_t>(done);
-    }
-    ::close(fd);
+    feed(fd, text);
   });
 
   const std::string error = error_of([&] { run_prepare({s_}, {fifo}, out_); });
