@@ -6,11 +6,11 @@
 
 #include "bench/cases.h"
 #include "bench/inputs.h"
+#include "bench/reference/horizontal.h"
+#include "bench/reference/vertical.h"
 #include "host/core/tensor.h"
 #include "host/ops/horizontal_loss.h"
 #include "host/ops/vertical_loss.h"
-#include "tests/reference/horizontal.h"
-#include "tests/reference/vertical.h"
 
 namespace cfaa::bench {
 namespace {

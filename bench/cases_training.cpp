@@ -5,11 +5,11 @@
 
 #include "bench/cases.h"
 #include "bench/inputs.h"
+#include "bench/reference/bags.h"
 #include "host/core/tensor.h"
 #include "host/ops/adam.h"
 #include "host/ops/embedding_bag.h"
 #include "host/ops/pair_scores.h"
-#include "tests/reference/bags.h"
 
 namespace cfaa::bench {
 namespace {

@@ -1,8 +1,8 @@
 #include <algorithm>
 
 #include "bench/cases.h"
+#include "bench/peaks/peak_rates.h"
 #include "host/core/tensor.h"
-#include "host/ops/peak_rates.h"
 
 namespace cfaa::bench {
 namespace {

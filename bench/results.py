@@ -137,7 +137,7 @@ def real(program, out, source, target, model):
         table.baseline(name)
     for variant, sets in VARIANTS.items():
         table.train(variant, SMALL, sets)
-    table.train("paper_letter", ["configs/paper_letter.json"], ["model.dim=64", "alignment.k=64"])
+    table.train("paper_letter", ["configs/as_published.json"], ["model.dim=64", "alignment.k=64"])
     for variant in ("base", "v"):
         table.train("strong-" + variant, ["configs/strong.json"], VARIANTS[variant])
     table.train("untrained", SMALL, ["train.epochs=0"])

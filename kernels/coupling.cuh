@@ -91,7 +91,7 @@ __device__ void report_without_range(const CouplingProblem<T>& problem, int q,
   if (thread == 0) report(problem, q, unit, value, value, 0);
 }
 
-// Launched by coupling() for OtSolver::exact; kernels/sorted_coupling.cu.
+// Launched by coupling() for OtSolver::exact; kernels/coupling_exact.cu.
 template <class T>
 void sorted_coupling(Context& context, const CouplingProblem<T>& problem, int64_t problems);
 

@@ -8,7 +8,7 @@
 #include <memory>
 
 #include "cuda/device.h"
-#include "host/ops/device.h"
+#include "host/device/make_context.h"
 #include "tests/on_device.h"
 
 namespace cfaa::test {

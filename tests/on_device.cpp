@@ -9,7 +9,7 @@
 #include <numbers>
 
 #include "host/core/error.h"
-#include "host/ops/device.h"
+#include "host/device/make_context.h"
 
 namespace cfaa::test {
 namespace {

@@ -5,11 +5,11 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
-#include "host/core/atomic_file.h"
 #include "host/core/error.h"
 #include "host/eval/user_metrics_file.h"
-#include "host/train/baselines.h"
-#include "host/train/matrix_factorization.h"
+#include "host/io/atomic_file.h"
+#include "host/run/baselines.h"
+#include "host/run/matrix_factorization.h"
 #include "tools/evaluation_report.h"
 
 namespace cfaa::tools {

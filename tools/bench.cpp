@@ -7,12 +7,12 @@
 
 #include "bench/cases.h"
 #include "bench/report.h"
-#include "host/core/atomic_file.h"
 #include "host/core/error.h"
-#include "host/core/json_file.h"
 #include "host/core/log.h"
+#include "host/device/make_context.h"
+#include "host/io/atomic_file.h"
+#include "host/io/json_file.h"
 #include "host/ops/alignment_config.h"
-#include "host/ops/device.h"
 #include "tools/command.h"
 #if CFAA_HAS_CUDA
 #include "cuda/launch_log.h"

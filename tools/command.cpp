@@ -8,8 +8,8 @@
 #include <nlohmann/json.hpp>
 
 #include "host/core/error.h"
-#include "host/core/json_file.h"
-#include "host/ops/device.h"
+#include "host/device/make_context.h"
+#include "host/io/json_file.h"
 
 namespace cfaa::tools {
 

@@ -9,10 +9,10 @@
 #include <nlohmann/json.hpp>
 
 #include "host/core/error.h"
-#include "host/core/json_file.h"
 #include "host/eval/significance.h"
 #include "host/eval/user_metrics_file.h"
-#include "host/train/run.h"
+#include "host/io/json_file.h"
+#include "host/run/run.h"
 #include "tools/command.h"
 
 namespace cfaa::tools {

@@ -7,12 +7,12 @@
 #include <nlohmann/json.hpp>
 
 #include "host/core/error.h"
-#include "host/core/json_file.h"
-#include "host/core/npy.h"
 #include "host/eval/proxy_distance.h"
+#include "host/io/json_file.h"
+#include "host/io/npy.h"
 #include "host/ops/alignment_config.h"
+#include "host/run/run.h"
 #include "host/train/permutation.h"
-#include "host/train/run.h"
 #include "tools/command.h"
 #include "tools/discrepancy_report.h"
 #include "tools/embedding_comparison.h"

@@ -9,9 +9,9 @@
 
 #include "host/core/error.h"
 #include "host/core/log.h"
-#include "host/text/embed_config.h"
-#include "host/text/embed_corpus.h"
-#include "host/text/embed_reviews.h"
+#include "host/embed/config.h"
+#include "host/embed/corpus.h"
+#include "host/embed/reviews.h"
 #include "tools/command.h"
 
 namespace cfaa::tools {

@@ -7,8 +7,8 @@
 #include <filesystem>
 
 #include "host/core/error.h"
-#include "host/core/npy.h"
-#include "host/ops/device.h"
+#include "host/device/make_context.h"
+#include "host/io/npy.h"
 #include "host/ops/horizontal_loss.h"
 #include "host/ops/vertical_loss.h"
 

@@ -7,8 +7,8 @@
 #include <optional>
 
 #include "host/core/error.h"
-#include "host/core/npy.h"
-#include "host/train/run.h"
+#include "host/io/npy.h"
+#include "host/run/run.h"
 #include "tools/evaluation_report.h"
 
 namespace cfaa::tools {

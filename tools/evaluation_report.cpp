@@ -2,11 +2,11 @@
 
 #include <fmt/format.h>
 
-#include "host/core/atomic_file.h"
 #include "host/core/error.h"
 #include "host/core/log.h"
+#include "host/device/make_context.h"
 #include "host/eval/user_metrics_file.h"
-#include "host/ops/device.h"
+#include "host/io/atomic_file.h"
 
 namespace cfaa::tools {
 using nlohmann::json;

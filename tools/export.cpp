@@ -5,11 +5,11 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
-#include "host/core/atomic_file.h"
 #include "host/core/error.h"
-#include "host/core/npy.h"
-#include "host/core/safetensors.h"
-#include "host/train/run.h"
+#include "host/io/atomic_file.h"
+#include "host/io/npy.h"
+#include "host/io/safetensors.h"
+#include "host/run/run.h"
 #include "tools/command.h"
 
 namespace cfaa::tools {

@@ -7,7 +7,7 @@
 #include <new>
 
 #include "host/core/error.h"
-#include "host/core/mapping.h"
+#include "host/io/mapping.h"
 #include "tools/command.h"
 
 namespace {

@@ -7,10 +7,10 @@
 #include <nlohmann/json.hpp>
 #include <numeric>
 
-#include "host/core/atomic_file.h"
 #include "host/core/error.h"
 #include "host/eval/held_out.h"
-#include "host/train/run.h"
+#include "host/io/atomic_file.h"
+#include "host/run/run.h"
 #include "tools/command.h"
 
 namespace cfaa::tools {

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "host/core/utf8.h"
+#include "host/io/utf8.h"
 #include "tools/text_command.h"
 
 namespace cfaa::tools {

@@ -1,6 +1,6 @@
 // cfaa_gpu synthesize --out raw/: reviews of two domains with a planted structure.
 
-#include "host/data/synthesis.h"
+#include "host/data/synthesis/synthesis.h"
 
 #include <fmt/format.h>
 

@@ -7,12 +7,12 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
-#include "host/core/atomic_file.h"
 #include "host/core/error.h"
-#include "host/core/json_file.h"
 #include "host/core/log.h"
 #include "host/data/dataset.h"
-#include "host/ops/device.h"
+#include "host/device/make_context.h"
+#include "host/io/atomic_file.h"
+#include "host/io/json_file.h"
 #include "host/train/trainer.h"
 #include "tools/command.h"
 

@@ -9,10 +9,10 @@
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 
-#include "host/core/atomic_file.h"
 #include "host/core/dtype.h"
-#include "host/core/npy.h"
-#include "host/text/review_embeddings.h"
+#include "host/embed/review_embeddings.h"
+#include "host/io/atomic_file.h"
+#include "host/io/npy.h"
 
 namespace cfaa {
 namespace {

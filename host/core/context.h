@@ -2,7 +2,7 @@
 
 // The one argument that carries the device: its memory and stream, the CPU's threads, the scratch
 // arena, the random numbers and the fault latch. There are no globals. A Context is used by one
-// thread at a time. `make_context` in host/ops/device.h chooses the device.
+// thread at a time. `make_context` in host/device/make_context.h chooses the device.
 
 #include <cstdint>
 #include <memory>

@@ -7,12 +7,12 @@
 #include <algorithm>
 #include <cmath>
 
-#include "host/core/content_hash.h"
 #include "host/core/error.h"
-#include "host/core/mapped_file.h"
 #include "host/data/domain_index.h"
 #include "host/data/review.h"
 #include "host/data/review_text.h"
+#include "host/io/content_hash.h"
+#include "host/io/mapped_file.h"
 
 namespace cfaa {
 namespace fs = std::filesystem;

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <cstring>
 
-#include "host/core/utf8.h"
+#include "host/io/utf8.h"
 
 namespace cfaa {
 namespace {

@@ -9,7 +9,7 @@
 #include <string_view>
 
 #include "host/data/dataset.h"
-#include "host/data/output_file.h"
+#include "host/io/output_file.h"
 
 namespace cfaa {
 

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "host/data/mapped_input.h"
+#include "host/io/mapped_input.h"
 
 namespace cfaa {
 

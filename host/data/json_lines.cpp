@@ -8,8 +8,8 @@
 #include <cmath>
 #include <cstring>
 
-#include "host/core/utf8.h"
 #include "host/data/record_chunks.h"
+#include "host/io/utf8.h"
 
 namespace cfaa {
 namespace {

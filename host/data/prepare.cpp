@@ -8,10 +8,10 @@
 #include "host/core/error.h"
 #include "host/data/dataset.h"
 #include "host/data/keyed_draw.h"
-#include "host/data/output_file.h"
 #include "host/data/review_format.h"
-#include "host/data/staged_directory.h"
 #include "host/data/write_domain.h"
+#include "host/io/output_file.h"
+#include "host/io/staged_directory.h"
 
 namespace cfaa {
 namespace {

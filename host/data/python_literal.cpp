@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "host/core/utf8.h"
+#include "host/io/utf8.h"
 
 namespace cfaa {
 namespace {

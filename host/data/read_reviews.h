@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "host/core/parallel.h"
-#include "host/data/input_stream.h"
 #include "host/data/interactions.h"
 #include "host/data/prepare_options.h"
+#include "host/io/input_stream.h"
 
 namespace cfaa {
 

@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-#include "host/data/input_stream.h"
+#include "host/io/input_stream.h"
 
 namespace cfaa {
 

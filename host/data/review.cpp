@@ -3,7 +3,7 @@
 #include <charconv>
 #include <cmath>
 
-#include "host/core/utf8.h"
+#include "host/io/utf8.h"
 
 namespace cfaa {
 

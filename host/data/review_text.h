@@ -9,8 +9,8 @@
 #include <string_view>
 #include <vector>
 
-#include "host/core/mapped_file.h"
-#include "host/data/output_file.h"
+#include "host/io/mapped_file.h"
+#include "host/io/output_file.h"
 
 namespace cfaa {
 

@@ -9,9 +9,9 @@
 #include "host/core/error.h"
 #include "host/data/dataset.h"
 #include "host/data/domain_index.h"
-#include "host/data/output_file.h"
 #include "host/data/review_text.h"
 #include "host/data/steps.h"
+#include "host/io/output_file.h"
 
 namespace cfaa {
 namespace fs = std::filesystem;

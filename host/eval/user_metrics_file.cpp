@@ -5,8 +5,8 @@
 #include <charconv>
 #include <fstream>
 
-#include "host/core/atomic_file.h"
 #include "host/core/error.h"
+#include "host/io/atomic_file.h"
 
 namespace cfaa {
 namespace {

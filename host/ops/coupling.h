@@ -39,7 +39,7 @@ template <class T>
 Coupling<T> coupling(Context& context, MatrixView<const T> source, MatrixView<const T> target,
                      const CouplingOptions& options, View<T, 3> plan = {});
 
-// The implementations: host/cpu/coupling.cpp, kernels/sinkhorn.cu and kernels/sorted_coupling.cu.
+// The implementations: host/cpu/coupling.cpp, kernels/coupling.cu and kernels/coupling_exact.cu.
 namespace cpu {
 template <class T>
 void coupling(Context& context, MatrixView<const T> source, MatrixView<const T> target,

@@ -1,8 +1,8 @@
 #pragma once
 
 // Sends an op to the implementation for the Context's device. A build without CUDA has no context
-// of that kind (host/ops/device.h refuses to make one), so it needs no `cuda` implementations to
-// link.
+// of that kind (host/device/make_context.h refuses to make one), so it needs no `cuda`
+// implementations to link.
 
 #if CFAA_HAS_CUDA
 #define CFAA_DISPATCH(context, call) \

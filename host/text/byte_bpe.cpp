@@ -4,7 +4,7 @@
 #include <bit>
 #include <queue>
 
-#include "host/core/utf8.h"
+#include "host/io/utf8.h"
 #include "host/text/byte_classes.h"
 
 namespace cfaa {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <string>
 
-#include "host/core/utf8.h"
+#include "host/io/utf8.h"
 
 namespace cfaa {
 namespace {

@@ -6,8 +6,8 @@
 #include <sstream>
 
 #include "host/core/error.h"
-#include "host/core/json_file.h"
-#include "host/core/utf8.h"
+#include "host/io/json_file.h"
+#include "host/io/utf8.h"
 #include "host/text/byte_bpe.h"
 #include "host/text/tokenizer.h"
 #include "host/text/wordpiece.h"

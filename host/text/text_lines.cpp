@@ -6,8 +6,8 @@
 #include <nlohmann/json.hpp>
 
 #include "host/core/error.h"
-#include "host/core/utf8.h"
 #include "host/data/delimited.h"
+#include "host/io/utf8.h"
 
 namespace cfaa {
 namespace {

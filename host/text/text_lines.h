@@ -1,7 +1,7 @@
 #pragma once
 
 // Texts from a file or standard input, one a record: plain lines, JSON objects (one a line), CSV or
-// TSV with a header; plain, gzip or zstd (host/data/input_stream.h). Reads in blocks, so memory is
+// TSV with a header; plain, gzip or zstd (host/io/input_stream.h). Reads in blocks, so memory is
 // bounded by the longest record.
 
 #include <cstdint>

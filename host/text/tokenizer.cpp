@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "host/core/error.h"
-#include "host/core/utf8.h"
+#include "host/io/utf8.h"
 #include "host/text/byte_classes.h"
 
 namespace cfaa {

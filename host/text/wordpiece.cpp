@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "host/core/utf8.h"
+#include "host/io/utf8.h"
 
 namespace cfaa {
 

@@ -6,11 +6,11 @@
 #include <functional>
 #include <memory>
 
-#include "host/core/atomic_file.h"
-#include "host/core/content_hash.h"
 #include "host/core/error.h"
-#include "host/core/json_file.h"
-#include "host/core/safetensors.h"
+#include "host/io/atomic_file.h"
+#include "host/io/content_hash.h"
+#include "host/io/json_file.h"
+#include "host/io/safetensors.h"
 
 namespace cfaa {
 namespace {

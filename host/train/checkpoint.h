@@ -15,7 +15,7 @@
 #include <thread>
 #include <vector>
 
-#include "host/core/atomic_file.h"
+#include "host/io/atomic_file.h"
 #include "host/model/parameters.h"
 
 namespace cfaa {

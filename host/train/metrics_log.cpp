@@ -7,8 +7,8 @@
 #include <cstring>
 #include <nlohmann/json.hpp>
 
-#include "host/core/atomic_file.h"
 #include "host/core/error.h"
+#include "host/io/atomic_file.h"
 
 namespace cfaa {
 namespace {

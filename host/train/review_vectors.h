@@ -12,9 +12,9 @@
 
 #include "host/core/dtype.h"
 #include "host/data/dataset.h"
+#include "host/embed/review_embeddings.h"
 #include "host/model/batch.h"
 #include "host/model/model_options.h"
-#include "host/text/review_embeddings.h"
 
 namespace cfaa {
 

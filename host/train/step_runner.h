@@ -8,8 +8,8 @@
 #include <future>
 #include <memory>
 
+#include "host/device/replay.h"
 #include "host/model/cfaa.h"
-#include "host/ops/replay.h"
 #include "host/train/batch_assembler.h"
 
 namespace cfaa {

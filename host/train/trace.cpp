@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "host/core/error.h"
-#include "host/core/safetensors.h"
+#include "host/io/safetensors.h"
 
 namespace cfaa {
 namespace {

@@ -5,12 +5,12 @@
 #include <cmath>
 #include <optional>
 
-#include "host/core/atomic_file.h"
 #include "host/core/error.h"
 #include "host/core/log.h"
 #include "host/core/progress.h"
 #include "host/eval/evaluation.h"
 #include "host/eval/user_metrics_file.h"
+#include "host/io/atomic_file.h"
 #include "host/train/checkpoint.h"
 #include "host/train/metrics_log.h"
 #include "host/train/step_runner.h"

@@ -5,10 +5,10 @@
 #include <cmath>
 #include <limits>
 
+#include "bench/reference/horizontal.h"
 #include "host/cpu/blas.h"
 #include "tests/compare.h"
 #include "tests/on_device.h"
-#include "tests/reference/horizontal.h"
 
 namespace cfaa::test {
 namespace {

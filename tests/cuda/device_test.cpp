@@ -14,8 +14,8 @@
 #include "cuda/stream.h"
 #include "host/core/error.h"
 #include "host/core/tensor.h"
+#include "host/device/make_context.h"
 #include "host/ops/coupling.h"
-#include "host/ops/device.h"
 #include "host/ops/typical_samples.h"
 #include "tests/on_cuda.h"
 

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "host/core/tensor.h"
+#include "host/device/make_context.h"
 #include "host/ops/coupling.h"
-#include "host/ops/device.h"
 #include "host/ops/typical_samples.h"
 #include "tests/compare.h"
 #include "tests/on_cuda.h"

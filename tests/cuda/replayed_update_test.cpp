@@ -7,11 +7,11 @@
 
 #include <cmath>
 
+#include "bench/reference/bags.h"
 #include "cuda/graph.h"
 #include "host/ops/adam.h"
 #include "host/ops/dropout.h"
 #include "tests/on_cuda.h"
-#include "tests/reference/bags.h"
 
 namespace cfaa::test {
 namespace {

@@ -10,18 +10,18 @@
 #include <memory>
 #include <optional>
 
-#include "cuda/tensorrt_cache.h"
-#include "cuda/tensorrt_engine.h"
-#include "cuda/tensorrt_network.h"
+#include "bench/reference/encoder.h"
+#include "cuda/tensorrt/cache.h"
+#include "cuda/tensorrt/engine.h"
+#include "cuda/tensorrt/network.h"
 #include "host/core/error.h"
-#include "host/core/json_file.h"
-#include "host/core/npy.h"
-#include "host/text/encoder.h"
+#include "host/encoder/encoder.h"
+#include "host/io/json_file.h"
+#include "host/io/npy.h"
+#include "tests/encoder/encoding.h"
+#include "tests/golden.h"
 #include "tests/on_cuda.h"
-#include "tests/reference/encoder.h"
 #include "tests/temporary_folder.h"
-#include "tests/text/encoding.h"
-#include "tests/text/golden.h"
 #if CFAA_EMULATED
 #include "emulator/control.h"
 #endif
@@ -144,7 +144,7 @@ class TensorRT : public OnCuda {
   int models_ = 0;
 };
 
-// float32 is tests/text/encoder_test.cpp's matter, on every device.
+// float32 is tests/encoder/encoder_test.cpp's matter, on every device.
 TEST_F(TensorRT, SmallTypesStayCloseToTheReference) {
   EncoderShape roberta;
   roberta.family = "roberta";

@@ -7,8 +7,8 @@
 #include <set>
 
 #include "host/data/dataset.h"
+#include "host/device/make_context.h"
 #include "host/eval/evaluation_config.h"
-#include "host/ops/device.h"
 #include "tests/compare.h"
 #include "tests/eval/rankings.h"
 #include "tests/on_device.h"

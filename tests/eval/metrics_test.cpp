@@ -6,7 +6,7 @@
 
 #include <cmath>
 
-#include "host/ops/device.h"
+#include "host/device/make_context.h"
 #include "tests/compare.h"
 #include "tests/eval/rankings.h"
 

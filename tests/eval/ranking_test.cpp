@@ -5,8 +5,8 @@
 #include <cmath>
 #include <limits>
 
+#include "host/device/make_context.h"
 #include "host/eval/scorer.h"
-#include "host/ops/device.h"
 #include "host/ops/top_k.h"
 #include "tests/eval/rankings.h"
 #include "tests/on_device.h"

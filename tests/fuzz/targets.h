@@ -18,14 +18,14 @@
 #include <vector>
 
 #include "host/core/error.h"
-#include "host/core/npy.h"
-#include "host/core/safetensors.h"
-#include "host/core/utf8.h"
 #include "host/data/domain_index.h"
 #include "host/data/prepare_options.h"
 #include "host/data/python_literal.h"
 #include "host/data/review_format.h"
 #include "host/data/review_text.h"
+#include "host/io/npy.h"
+#include "host/io/safetensors.h"
+#include "host/io/utf8.h"
 
 namespace cfaa::fuzz {
 

@@ -5,11 +5,11 @@
 #include <cmath>
 #include <limits>
 
+#include "bench/reference/bags.h"
 #include "host/core/error.h"
-#include "host/ops/device.h"
+#include "host/device/make_context.h"
 #include "tests/compare.h"
 #include "tests/on_device.h"
-#include "tests/reference/bags.h"
 
 namespace cfaa::test {
 namespace {

@@ -5,11 +5,11 @@
 #include <limits>
 #include <numeric>
 
+#include "bench/reference/vertical.h"
 #include "host/core/error.h"
-#include "host/ops/device.h"
+#include "host/device/make_context.h"
 #include "tests/compare.h"
 #include "tests/on_device.h"
-#include "tests/reference/vertical.h"
 
 namespace cfaa::test {
 namespace {

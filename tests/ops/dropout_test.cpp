@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "host/ops/device.h"
+#include "host/device/make_context.h"
 #include "tests/compare.h"
 #include "tests/on_device.h"
 

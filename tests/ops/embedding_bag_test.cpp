@@ -4,10 +4,10 @@
 
 #include <limits>
 
-#include "host/ops/device.h"
+#include "bench/reference/bags.h"
+#include "host/device/make_context.h"
 #include "tests/compare.h"
 #include "tests/on_device.h"
-#include "tests/reference/bags.h"
 
 namespace cfaa::test {
 namespace {

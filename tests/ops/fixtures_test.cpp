@@ -1,5 +1,5 @@
 // The alignment losses against the golden cases: an independent float64 implementation with
-// automatic differentiation. Small cases lie in tests/data; the paper's size only beside the
+// automatic differentiation. Small cases lie in tests/fixtures; the paper's size only beside the
 // project.
 
 #include <gtest/gtest.h>
@@ -9,7 +9,7 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
-#include "host/core/npy.h"
+#include "host/io/npy.h"
 #include "host/ops/alignment_config.h"
 #include "host/ops/horizontal_loss.h"
 #include "host/ops/vertical_loss.h"

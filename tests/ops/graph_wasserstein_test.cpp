@@ -4,10 +4,10 @@
 
 #include <cmath>
 
+#include "bench/reference/horizontal.h"
 #include "host/core/error.h"
 #include "tests/compare.h"
 #include "tests/on_device.h"
-#include "tests/reference/horizontal.h"
 
 namespace cfaa::test {
 namespace {

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <limits>
 
-#include "host/ops/device.h"
+#include "host/device/make_context.h"
 #include "tests/compare.h"
 #include "tests/on_device.h"
 

@@ -4,11 +4,11 @@
 #include <cmath>
 #include <limits>
 
+#include "bench/reference/vertical.h"
 #include "host/core/error.h"
-#include "host/ops/device.h"
+#include "host/device/make_context.h"
 #include "tests/compare.h"
 #include "tests/embedding_sets.h"
-#include "tests/reference/vertical.h"
 
 namespace cfaa::test {
 namespace {

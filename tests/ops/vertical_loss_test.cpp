@@ -2,10 +2,10 @@
 
 #include <cmath>
 
-#include "host/ops/device.h"
+#include "bench/reference/vertical.h"
+#include "host/device/make_context.h"
 #include "tests/compare.h"
 #include "tests/embedding_sets.h"
-#include "tests/reference/vertical.h"
 
 namespace cfaa::test {
 namespace {

@@ -4,8 +4,8 @@
 
 #include <random>
 
-#include "host/core/utf8.h"
-#include "tests/text/golden.h"
+#include "host/io/utf8.h"
+#include "tests/golden.h"
 
 namespace cfaa {
 namespace {

@@ -5,9 +5,9 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "tests/golden.h"
 #include "tests/program.h"
 #include "tests/temporary_folder.h"
-#include "tests/text/golden.h"
 
 namespace cfaa {
 namespace {

@@ -7,10 +7,10 @@
 #include <thread>
 
 #include "host/core/error.h"
-#include "host/core/utf8.h"
+#include "host/io/utf8.h"
 #include "host/text/byte_bpe.h"
+#include "tests/golden.h"
 #include "tests/temporary_folder.h"
-#include "tests/text/golden.h"
 
 namespace cfaa {
 namespace {

@@ -9,10 +9,10 @@
 #include <limits>
 
 #include "host/core/error.h"
-#include "host/ops/device.h"
+#include "host/device/make_context.h"
 #include "host/train/trained_model.h"
 #include "tests/compare.h"
-#include "tests/train/small_world.h"
+#include "tests/small_world.h"
 #if CFAA_EMULATED
 #include "emulator/control.h"
 #endif

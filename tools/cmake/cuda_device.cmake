@@ -1,14 +1,17 @@
 # The device `cuda`: kernels/ and cuda/, compiled by nvcc (CFAA_CUDA=real) or by the host compiler for
 # the emulated device (CFAA_CUDA=emulated). Either way libcfaa gains the cfaa::cuda implementations.
-file(GLOB cfaa_cuda_sources CONFIGURE_DEPENDS cuda/*.cpp cuda/*.cu kernels/*.cu)
+file(GLOB cfaa_cuda_sources CONFIGURE_DEPENDS cuda/*.cpp cuda/*.cu cuda/tensorrt/*.cpp kernels/*.cu)
 
 if(CFAA_CUDA STREQUAL "emulated")
   add_subdirectory(tests/emulator)
-  add_library(cfaa_cuda OBJECT ${cfaa_cuda_sources})
-  set_source_files_properties(${cfaa_cuda_sources} PROPERTIES LANGUAGE CXX COMPILE_OPTIONS "-xc++")
-  target_link_libraries(cfaa_cuda PUBLIC cfaa_flags cfaa_emulator ${CFAA_HOST_LIBRARIES})
+  # cfaa_add_cuda_objects(NAME SOURCES...): an object library of CUDA sources
+  function(cfaa_add_cuda_objects name)
+    add_library(${name} OBJECT ${ARGN})
+    set_source_files_properties(${ARGN} PROPERTIES LANGUAGE CXX COMPILE_OPTIONS "-xc++")
+    target_link_libraries(${name} PUBLIC cfaa_flags cfaa_emulator ${CFAA_HOST_LIBRARIES})
+    target_compile_definitions(${name} PUBLIC CFAA_HAS_CUDA=1 CFAA_EMULATED=1 CFAA_HAS_TENSORRT=1)
+  endfunction()
   target_compile_definitions(cfaa PUBLIC CFAA_HAS_CUDA=1 CFAA_EMULATED=1 CFAA_HAS_TENSORRT=1)
-  target_compile_definitions(cfaa_cuda PUBLIC CFAA_HAS_CUDA=1 CFAA_EMULATED=1 CFAA_HAS_TENSORRT=1)
   target_link_libraries(cfaa PUBLIC cfaa_emulator)
 else()
   if(NOT CMAKE_CUDA_ARCHITECTURES)
@@ -28,15 +31,17 @@ else()
     message(FATAL_ERROR "The CUTLASS headers were not found: run tools/setup, or point "
                         "-DCUTLASS_INCLUDE_DIR=... at the folder that holds cutlass/cutlass.h")
   endif()
-  add_library(cfaa_cuda OBJECT ${cfaa_cuda_sources})
-  target_include_directories(cfaa_cuda SYSTEM PRIVATE ${CUTLASS_INCLUDE_DIR})
-  target_link_libraries(cfaa_cuda PUBLIC cfaa_flags CUDA::cudart CUDA::cublas CUDA::cusolver
+  function(cfaa_add_cuda_objects name)
+    add_library(${name} OBJECT ${ARGN})
+    target_include_directories(${name} SYSTEM PRIVATE ${CUTLASS_INCLUDE_DIR})
+    target_link_libraries(${name} PUBLIC cfaa_flags CUDA::cudart CUDA::cublas CUDA::cusolver
                                          ${CFAA_HOST_LIBRARIES})
-  target_compile_options(cfaa_cuda PRIVATE
-    $<$<COMPILE_LANGUAGE:CUDA>:--expt-relaxed-constexpr --extended-lambda -lineinfo
-      -Xcompiler=-Wall -Werror=all-warnings>)
+    target_compile_options(${name} PRIVATE
+      $<$<COMPILE_LANGUAGE:CUDA>:--expt-relaxed-constexpr --extended-lambda -lineinfo
+        -Xcompiler=-Wall -Werror=all-warnings>)
+    target_compile_definitions(${name} PUBLIC CFAA_HAS_CUDA=1)
+  endfunction()
   target_compile_definitions(cfaa PUBLIC CFAA_HAS_CUDA=1)
-  target_compile_definitions(cfaa_cuda PUBLIC CFAA_HAS_CUDA=1)
   target_link_libraries(cfaa PUBLIC CUDA::cudart CUDA::cublas CUDA::cusolver)
 
   # TensorRT runs the encoder. Without it everything else works, and `embed` says what is missing.
@@ -46,9 +51,7 @@ else()
                PATH_SUFFIXES lib lib64 lib/${CMAKE_LIBRARY_ARCHITECTURE})
   if(TensorRT_INCLUDE_DIR AND TensorRT_LIBRARY)
     message(STATUS "TensorRT: ${TensorRT_LIBRARY}")
-    target_include_directories(cfaa_cuda SYSTEM PRIVATE ${TensorRT_INCLUDE_DIR})
     target_compile_definitions(cfaa PUBLIC CFAA_HAS_TENSORRT=1)
-    target_compile_definitions(cfaa_cuda PUBLIC CFAA_HAS_TENSORRT=1)
     target_link_libraries(cfaa PUBLIC ${TensorRT_LIBRARY})
   else()
     message(STATUS "TensorRT was not found: embed will run on the CPU only "
@@ -56,4 +59,9 @@ else()
   endif()
 endif()
 
+cfaa_add_cuda_objects(cfaa_cuda ${cfaa_cuda_sources})
+if(CFAA_CUDA STREQUAL "real" AND TensorRT_LIBRARY)
+  target_include_directories(cfaa_cuda SYSTEM PRIVATE ${TensorRT_INCLUDE_DIR})
+  target_compile_definitions(cfaa_cuda PUBLIC CFAA_HAS_TENSORRT=1)
+endif()
 target_sources(cfaa PRIVATE $<TARGET_OBJECTS:cfaa_cuda>)

@@ -21,7 +21,7 @@ set(CFAA_HOST_LIBRARIES Threads::Threads fmt::fmt spdlog::spdlog nlohmann_json::
                         PkgConfig::SIMDJSON PkgConfig::ISAL PkgConfig::ZSTD PkgConfig::XXHASH)
 
 # OpenVINO runs encoders on the CPU. Its PyPI wheel carries headers, libraries and these CMake files;
-# tools/setup unpacks it. Only host/cpu/openvino_network.cpp sees its headers.
+# tools/setup unpacks it. Only host/encoder/openvino_network.cpp sees its headers.
 find_package(OpenVINO QUIET COMPONENTS Runtime
              HINTS ${CMAKE_SOURCE_DIR}/build/deps/openvino/openvino/cmake)
 if(OpenVINO_FOUND)

@@ -1,0 +1,52 @@
+#include "host/device/make_context.h"
+
+#include "host/core/error.h"
+#include "host/cpu/blas.h"
+#if CFAA_HAS_CUDA
+#include "cuda/device.h"
+#endif
+
+namespace cfaa {
+namespace {
+
+std::unique_ptr<DeviceRuntime> make_runtime(const std::string& name) {
+  if (name == "cpu") return make_cpu_runtime();
+  if (name != "auto" && name != "cuda") {
+    throw Error("--device " + name + ": there is no such device; use auto, cuda or cpu");
+  }
+#if CFAA_HAS_CUDA
+  const std::string missing = cuda::why_unavailable();
+  if (missing.empty()) {
+#if CFAA_EMULATED
+    // The emulated device is for tests: only a caller who asks for it gets it.
+    if (name == "auto") return make_cpu_runtime();
+#endif
+    return cuda::make_runtime();
+  }
+  if (name == "auto") return make_cpu_runtime();
+  throw Error("--device cuda: " + missing + "; use --device cpu");
+#else
+  if (name == "auto") return make_cpu_runtime();
+  throw Error(
+      "--device cuda: this program was built without CUDA; use --device cpu, or build the preset "
+      "'cuda'");
+#endif
+}
+
+}  // namespace
+
+std::unique_ptr<Context> make_context(const std::string& name, ContextOptions options) {
+  cpu::use_one_blas_thread();
+  return std::make_unique<Context>(make_runtime(name), options);
+}
+
+std::string device_label(Context& context) {
+  if (context.device() == DeviceKind::cpu) return "cpu";
+#if CFAA_EMULATED
+  return "cuda (emulated)";
+#else
+  return "cuda";
+#endif
+}
+
+}  // namespace cfaa

@@ -1,0 +1,80 @@
+#pragma once
+
+// Where embedding takes its texts from: a corpus file (lines or records) or the training reviews of
+// a prepared domain. Documents come in order, once.
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "host/data/dataset.h"
+#include "host/data/review_text.h"
+#include "host/io/input_stream.h"
+#include "host/text/text_lines.h"
+
+namespace cfaa {
+
+class Documents {
+ public:
+  virtual ~Documents() = default;
+
+  // The next text, valid until the next call; false at the end.
+  virtual bool next(std::string_view& text) = 0;
+  // The id of that text; "" where ids were not asked for.
+  virtual std::string_view id() const { return {}; }
+  // Passes over documents that an earlier run has done.
+  virtual void skip(int64_t documents) = 0;
+
+  virtual uint64_t bytes_read() const = 0;
+  virtual uint64_t bytes_in_all() const = 0;  // 0: not known
+  virtual int64_t replaced() const { return 0; }
+};
+
+// The records of a file, or of standard input ("-").
+class CorpusDocuments : public Documents {
+ public:
+  CorpusDocuments(const std::string& path, TextLinesOptions options);
+
+  bool next(std::string_view& text) override { return lines_.next(text); }
+  std::string_view id() const override { return lines_.id(); }
+  void skip(int64_t documents) override;
+  uint64_t bytes_read() const override { return lines_.consumed(); }
+  uint64_t bytes_in_all() const override { return size_; }
+  int64_t replaced() const override { return static_cast<int64_t>(lines_.replaced()); }
+
+  // Whether it can be read a second time: a regular file.
+  bool again() const { return regular_; }
+  // Of a regular file before the run, for the journal: XXH3-128 of its bytes on disk.
+  const std::string& hash() const { return hash_; }
+  uint64_t size() const { return size_; }
+  // At the end: Error where the file is no longer what hash() was taken of.
+  void check_unchanged() const;
+
+ private:
+  std::string path_, hash_;
+  uint64_t size_ = 0;
+  bool regular_ = false;
+  TextLines lines_;
+};
+
+// The training reviews of a domain: document i is row i of its train .inter file. No other text is
+// opened.
+class ReviewDocuments : public Documents {
+ public:
+  // Error where texts and rows do not match, or the text file is damaged.
+  explicit ReviewDocuments(const Domain& domain);
+
+  bool next(std::string_view& text) override;
+  void skip(int64_t documents) override;
+  uint64_t bytes_read() const override { return bytes_; }
+  uint64_t bytes_in_all() const override { return file_.bytes(); }
+  uint64_t checksum() const { return file_.checksum(); }
+
+ private:
+  ReviewTextFile file_;
+  int64_t next_ = 0;
+  uint64_t bytes_ = 0;
+};
+
+}  // namespace cfaa

@@ -1,0 +1,218 @@
+#include "host/embed/reviews.h"
+
+#include <fmt/format.h>
+#include <sys/statvfs.h>
+
+#include <filesystem>
+
+#include "host/core/error.h"
+#include "host/core/log.h"
+#include "host/embed/resumable_files.h"
+#include "host/embed/review_embeddings.h"
+#include "host/io/mapped_file.h"
+
+namespace cfaa {
+namespace {
+
+using nlohmann::json;
+namespace fs = std::filesystem;
+
+enum File : std::size_t { kSums, kCounts, kUsers, kItems, kEmpty, kDescription };
+
+class ReviewSink : public VectorSink {
+ public:
+  ReviewSink(DType dtype, int64_t width, int64_t window_sentences, ResumableFiles& files)
+      : dtype_(dtype), width_(width), window_sentences_(window_sentences), files_(files) {
+    if (files.size(kSums) == 0) {
+      files.append(kSums, vector_header(VectorFormat::npy, dtype, 0, width));
+      files.append(kCounts, vector_header(VectorFormat::npy, DType::i32, 0, 0));
+    }
+  }
+
+  void begin_window(const SentenceWindow& window) override {
+    sums_.assign(static_cast<std::size_t>(window.documents() * width_), 0);
+  }
+
+  void sentence(int64_t document, const float* vector) override {
+    double* sum = sums_.data() + document * width_;
+    for (int64_t i = 0; i < width_; ++i) sum[i] += static_cast<double>(vector[i]);
+  }
+
+  void end_window(const SentenceWindow& window, const EmbedCounts& counts) override {
+    rows_.clear();
+    append_elements(dtype_, sums_.data(), static_cast<int64_t>(sums_.size()), rows_);
+    files_.append(kSums, rows_.data(), rows_.size());
+    files_.append(kCounts, window.sentences.data(), window.sentences.size() * sizeof(int32_t));
+    std::string empty;
+    for (const int64_t document : window.empty) empty += fmt::format("{}\n", document);
+    files_.append(kEmpty, empty);
+    files_.end_window(resume_state(counts, window_sentences_));
+  }
+
+ private:
+  DType dtype_;
+  int64_t width_, window_sentences_;
+  ResumableFiles& files_;
+  std::vector<double> sums_;  // (documents of the window, width)
+  std::vector<std::byte> rows_;
+};
+
+// The mean over all sentences of each group's rows. Rows of a group are gathered from the mapped
+// sums, so memory does not grow with users or items.
+void write_means(const std::vector<int32_t>& group_of_row, int64_t groups, DType dtype,
+                 int64_t width, ThreadPool& pool, std::size_t file, ResumableFiles& files) {
+  const std::size_t header = vector_header(VectorFormat::npy, dtype, 0, width).size();
+  const MappedFile sums(files.partial(kSums)), counts(files.partial(kCounts));
+  const std::byte* sum_rows = sums.bytes().data() + header;
+  const auto* count_rows = reinterpret_cast<const int32_t*>(counts.bytes().data() + header);
+
+  std::vector<int64_t> begin(static_cast<std::size_t>(groups) + 1, 0);
+  for (const int32_t group : group_of_row) ++begin[static_cast<std::size_t>(group) + 1];
+  for (std::size_t g = 0; g < static_cast<std::size_t>(groups); ++g) begin[g + 1] += begin[g];
+  std::vector<int64_t> rows(group_of_row.size()), next(begin.begin(), begin.end() - 1);
+  for (std::size_t r = 0; r < group_of_row.size(); ++r) {
+    rows[static_cast<std::size_t>(next[static_cast<std::size_t>(group_of_row[r])]++)] =
+        static_cast<int64_t>(r);
+  }
+
+  files.append(file, vector_header(VectorFormat::npy, dtype, groups, width));
+  constexpr int64_t kBlock = 4096, kGrain = 64;
+  std::vector<double> means;
+  std::vector<std::byte> bytes;
+  for (int64_t first = 0; first < groups; first += kBlock) {
+    const int64_t count = std::min(kBlock, groups - first);
+    means.assign(static_cast<std::size_t>(count * width), 0);
+    pool.parallel_for(count, kGrain, [&](int64_t from, int64_t to, int) {
+      std::vector<float> row(static_cast<std::size_t>(width));
+      for (int64_t g = from; g < to; ++g) {
+        double* mean = means.data() + g * width;
+        int64_t sentences = 0;
+        for (int64_t at = begin[static_cast<std::size_t>(first + g)];
+             at < begin[static_cast<std::size_t>(first + g) + 1]; ++at) {
+          const int64_t r = rows[static_cast<std::size_t>(at)];
+          sentences += count_rows[r];
+          convert(dtype, sum_rows + r * width * static_cast<int64_t>(size_of(dtype)), 1, width,
+                  row.data());
+          for (int64_t i = 0; i < width; ++i) {
+            mean[i] += static_cast<double>(row[static_cast<std::size_t>(i)]);
+          }
+        }
+        for (int64_t i = 0; sentences > 1 && i < width; ++i) {
+          mean[i] /= static_cast<double>(sentences);
+        }
+      }
+    });
+    bytes.clear();
+    append_elements(dtype, means.data(), count * width, bytes);
+    files.append(file, bytes.data(), bytes.size());
+  }
+}
+
+// Hours of encoding should not end at a full disk that could be seen at the start.
+void check_room(const Domain& domain, int64_t width, DType dtype, uint64_t there) {
+  struct statvfs disk {};
+  if (::statvfs(domain.path.c_str(), &disk) != 0) return;
+  const auto row = static_cast<uint64_t>(width) * size_of(dtype);
+  const uint64_t rows =
+      static_cast<uint64_t>(domain.train.size() + domain.users.size() + domain.items.size());
+  const uint64_t needed = rows * row + static_cast<uint64_t>(domain.train.size()) * 4;
+  const uint64_t free = static_cast<uint64_t>(disk.f_bavail) * disk.f_frsize;
+  if (needed <= there || needed - there <= free) return;
+  throw Error(fmt::format(
+      "{}: the review vectors need {:.1f} MB more and {:.1f} MB are free: no space left; free "
+      "some room, or use --dtype float16",
+      domain.path.string(), static_cast<double>(needed - there) / 1e6,
+      static_cast<double>(free) / 1e6));
+}
+
+json description_of(const Domain& domain, const json& settings, const EmbedReport& report) {
+  json description = {{"format", 1},
+                      {"program", "cfaa_gpu " CFAA_VERSION},
+                      {"settings", settings},
+                      {"width", report.width},
+                      {"rows", domain.train.size()},
+                      {"users", domain.users.size()},
+                      {"items", domain.items.size()}};
+  description["counts"] = report.counts.to_json();
+  return description;
+}
+
+}  // namespace
+
+EmbedReport embed_reviews(const Domain& domain, const ReviewsRequest& request,
+                          EmbeddingModel& model) {
+  ReviewDocuments documents(domain);
+  const int64_t width = model.engine.width();
+
+  WindowOptions options;
+  options.split = request.split;
+  options.language = request.language;
+  options.max_length = model.max_length;
+  options.strip = model.strip;
+  options.sentences = request.window_sentences > 0 ? request.window_sentences
+                                                   : default_window_sentences(model.engine);
+
+  ResumableFiles::Plan plan;
+  const auto place = [&](const char* name) { return (domain.path / name).string(); };
+  plan.journal = place("embed.journal");
+  plan.files = {place("review_sums.npy"),  place("review_counts.npy"), place("user_reviews.npy"),
+                place("item_reviews.npy"), place("empty_reviews.txt"), place("embed.json")};
+  plan.settings = model.identity;
+  plan.settings.update(review_identity(domain));
+  plan.settings.update({{"split", request.split ? "sentences" : "none"},
+                        {"lang", request.language == Language::kEnglish ? "en" : "zh"},
+                        {"dtype", name_of(request.dtype)},
+                        {"max_length", model.max_length}});
+  plan.fresh = request.fresh;
+
+  EmbedReport report;
+  report.width = width;
+  report.rows = domain.train.size();
+  std::error_code none;
+  const bool interrupted = fs::file_size(plan.journal, none) > 0 && !none;
+  if (!request.fresh && !interrupted && fs::exists(plan.files[kDescription])) {
+    const json there = read_embed_json(domain);
+    if (const std::string what = setting_difference(there.at("settings"), plan.settings);
+        !what.empty()) {
+      throw Error(fmt::format("{}: the embeddings there have {}; --fresh replaces them",
+                              plan.files[kDescription], what));
+    }
+    report.counts = EmbedCounts::from_json(there.at("counts"));
+    report.was_there = true;
+    return report;
+  }
+
+  const json settings = plan.settings;
+  ResumableFiles files(std::move(plan));
+  report.counts = EmbedCounts::from_json(files.state());
+  report.resumed_at = report.counts.documents;
+  if (report.resumed_at > 0) {
+    log_info(fmt::format("{}: going on behind review {} of an interrupted run", domain.name,
+                         report.resumed_at));
+  }
+  if (!files.complete()) {
+    check_room(domain, width, request.dtype, files.size(kSums));
+    options.sentences = resumed_window(files.state(), options.sentences);
+    ReviewSink sink(request.dtype, width, options.sentences, files);
+    const int64_t before = report.counts.encoded_tokens;
+    report.seconds = embed_documents(
+        documents, model, options,
+        {.label = "embedding " + domain.name, .threads = request.threads}, sink, report.counts);
+    report.encoded_tokens = report.counts.encoded_tokens - before;
+    CFAA_ASSERT(report.counts.documents == report.rows);
+    const auto header = [&](DType dtype, int64_t columns) {
+      return vector_header(VectorFormat::npy, dtype, report.rows, columns);
+    };
+    files.overwrite(kSums, 0, header(request.dtype, width));
+    files.overwrite(kCounts, 0, header(DType::i32, 0));
+    ThreadPool pool(request.threads);
+    write_means(domain.train.user, domain.users.size(), request.dtype, width, pool, kUsers, files);
+    write_means(domain.train.item, domain.items.size(), request.dtype, width, pool, kItems, files);
+    files.append(kDescription, description_of(domain, settings, report).dump(2) + "\n");
+    files.end(resume_state(report.counts, options.sentences));
+  }
+  files.put_in_place();
+  return report;
+}
+
+}  // namespace cfaa

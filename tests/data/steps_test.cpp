@@ -1,0 +1,242 @@
+#include "host/data/steps.h"
+
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <map>
+#include <set>
+
+#include "host/core/error.h"
+#include "tests/data/raw_reviews.h"
+
+namespace cfaa::test {
+namespace {
+
+// Rows of a domain from reviews, through the reader, so that ids and orders are the real ones.
+Interactions interactions(const std::vector<Review>& reviews) {
+  const TemporaryFolder folder;
+  write_text(folder.path("f"), as_json_2014(reviews));
+  ThreadPool pool(2);
+  ReadReport report;
+  return read_reviews({folder.path("f")}, {}, 0, pool, report);
+}
+
+using Pair = std::pair<std::string, std::string>;
+
+std::multiset<Pair> pairs(const Interactions& domain) {
+  std::multiset<Pair> result;
+  for (const Interaction& row : domain.rows) {
+    result.emplace(domain.users[row.user], domain.items[row.item]);
+  }
+  return result;
+}
+
+// The k-core by its definition: passes over everything until nothing changes.
+std::multiset<Pair> core_by_definition(std::multiset<Pair> rows, const CoreMinima& minima) {
+  for (;;) {
+    std::map<std::string, int64_t> users, items;
+    for (const auto& [user, item] : rows) ++users[user], ++items[item];
+    const std::size_t before = rows.size();
+    std::erase_if(rows, [&](const Pair& row) {
+      return users[row.first] < minima.user || items[row.second] < minima.item;
+    });
+    if (rows.size() == before) return rows;
+  }
+}
+
+class CoreOfRandomRows : public testing::TestWithParam<std::tuple<int, int, int>> {};
+
+TEST_P(CoreOfRandomRows, IsTheFixpointOfRemovingWhatIsTooSmall) {
+  const auto [rows, user, item] = GetParam();
+  const CoreMinima minima{user, item};
+  for (unsigned seed = 0; seed < 20; ++seed) {
+    Interactions domain = interactions(random_reviews(rows, 40, 30, seed, "x"));
+    remove_duplicates(domain, Duplicates::latest, "source");
+    const std::multiset<Pair> expected = core_by_definition(pairs(domain), minima);
+
+    keep_core(domain, minima);
+    const std::multiset<Pair> once = pairs(domain);
+    keep_core(domain, minima);
+
+    EXPECT_EQ(once, expected);
+    EXPECT_EQ(pairs(domain), once);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Sizes, CoreOfRandomRows,
+                         testing::Values(std::tuple(200, 3, 3), std::tuple(400, 5, 5),
+                                         std::tuple(400, 2, 9), std::tuple(400, 9, 1),
+                                         std::tuple(50, 0, 0), std::tuple(100, 30, 30)));
+
+TEST(Core, NoLargerSetHoldsTheMinima) {
+  // Maximal: adding back any removed rows and shrinking again gives the same core.
+  const CoreMinima minima{3, 4};
+  Interactions domain = interactions(random_reviews(300, 40, 30, 5, "x"));
+  remove_duplicates(domain, Duplicates::latest, "source");
+  const std::multiset<Pair> all = pairs(domain);
+  keep_core(domain, minima);
+  const std::multiset<Pair> core = pairs(domain);
+  std::mt19937 random(1);
+
+  for (int round = 0; round < 50; ++round) {
+    std::multiset<Pair> more = core;
+    for (const Pair& row : all) {
+      if (!core.contains(row) && random() % 2 == 0) more.insert(row);
+    }
+    EXPECT_EQ(core_by_definition(more, minima), core);
+  }
+}
+
+TEST(Duplicates, TheLatestOrTheEarliestReviewOfAPairStays) {
+  const std::vector<Review> reviews = {{"u", "i", 1, 200, "second"},
+                                       {"u", "i", 5, 300, "third"},
+                                       {"u", "i", 3, 100, "first"},
+                                       {"u", "j", 2, 100, "other"}};
+  Interactions latest = interactions(reviews), earliest = interactions(reviews);
+
+  remove_duplicates(latest, Duplicates::latest, "source");
+  remove_duplicates(earliest, Duplicates::earliest, "source");
+
+  ASSERT_EQ(latest.rows.size(), 2u);
+  EXPECT_EQ(latest.rows[0].review(), "third");
+  EXPECT_EQ(earliest.rows[0].review(), "first");
+  Interactions refused = interactions(reviews);
+  EXPECT_THROW(remove_duplicates(refused, Duplicates::error, "source"), Error);
+}
+
+TEST(Overlap, CommonIdsGoFromTheDomainThatWasAsked) {
+  const std::vector<Review> a = {{"u", "i", 5, 1, ""}, {"v", "j", 5, 1, ""}, {"w", "k", 5, 1, ""}};
+  const std::vector<Review> b = {{"u", "x", 5, 1, ""}, {"y", "j", 5, 1, ""}, {"z", "z", 5, 1, ""}};
+  Interactions source = interactions(a), target = interactions(b);
+
+  const OverlapCounts common = resolve_overlap(source, target, Overlap::separate);
+  EXPECT_EQ(common.users, 1);
+  EXPECT_EQ(common.items, 1);
+  EXPECT_EQ(target.rows.size(), 3u);
+  EXPECT_THROW(resolve_overlap(source, target, Overlap::error), Error);
+
+  resolve_overlap(source, target, Overlap::drop_target);
+  EXPECT_EQ(pairs(target), (std::multiset<Pair>{{"z", "z"}}));
+  EXPECT_EQ(source.rows.size(), 3u);
+
+  Interactions again = interactions(b);
+  resolve_overlap(source, again, Overlap::drop_source);
+  EXPECT_EQ(pairs(source), (std::multiset<Pair>{{"w", "k"}}));
+  EXPECT_EQ(again.rows.size(), 3u);
+}
+
+TEST(Split, SharesComeOutAndDependOnTheSeedAlone) {
+  Interactions domain = interactions(random_reviews(20000, 400, 300, 3, "x"));
+  remove_duplicates(domain, Duplicates::latest, "source");
+  const SplitShares shares{0.7, 0.2, 0.1};
+
+  const auto first = split(domain, "source", SplitRule::ratio, shares, 1);
+  const auto other = split(domain, "source", SplitRule::ratio, shares, 2);
+  const auto target = split(domain, "target", SplitRule::ratio, shares, 1);
+
+  const auto share = [&](Split s) {
+    return static_cast<double>(std::count(first.begin(), first.end(), s)) /
+           static_cast<double>(first.size());
+  };
+  EXPECT_NEAR(share(Split::train), 0.7, 0.02);
+  EXPECT_NEAR(share(Split::valid), 0.2, 0.02);
+  EXPECT_NEAR(share(Split::test), 0.1, 0.02);
+  EXPECT_NE(first, other);
+  EXPECT_NE(first, target);
+}
+
+TEST(Split, OfAPairDoesNotDependOnTheOtherRows) {
+  Interactions all = interactions(random_reviews(3000, 100, 80, 4, "x"));
+  remove_duplicates(all, Duplicates::latest, "source");
+  Interactions core = interactions(random_reviews(3000, 100, 80, 4, "x"));
+  remove_duplicates(core, Duplicates::latest, "source");
+  keep_core(core, {9, 9});
+  const auto named = [](const Interactions& domain, const std::vector<Split>& splits) {
+    std::map<Pair, Split> result;
+    for (std::size_t r = 0; r < splits.size(); ++r) {
+      result[{std::string(domain.users[domain.rows[r].user]),
+              std::string(domain.items[domain.rows[r].item])}] = splits[r];
+    }
+    return result;
+  };
+
+  const auto whole = named(all, split(all, "source", SplitRule::ratio, {}, 0));
+  const auto part = named(core, split(core, "source", SplitRule::ratio, {}, 0));
+
+  ASSERT_GT(part.size(), 100u);
+  ASSERT_LT(part.size(), whole.size());
+  for (const auto& [pair, s] : part) EXPECT_EQ(whole.at(pair), s);
+}
+
+TEST(Split, LeaveOneOutHoldsTheLatestRowsOfEachUser) {
+  Interactions domain = interactions(random_reviews(800, 60, 50, 6, "x"));
+  remove_duplicates(domain, Duplicates::latest, "source");
+
+  const auto splits = split(domain, "source", SplitRule::leave_one_out, {}, 0);
+
+  std::map<uint32_t, std::map<Split, std::vector<int64_t>>> of_user;
+  for (std::size_t r = 0; r < splits.size(); ++r) {
+    of_user[domain.rows[r].user][splits[r]].push_back(domain.rows[r].time);
+  }
+  for (auto& [user, times] : of_user) {
+    const std::size_t rows =
+        times[Split::train].size() + times[Split::valid].size() + times[Split::test].size();
+    EXPECT_EQ(times[Split::test].size(), rows >= 3 ? 1u : 0u);
+    EXPECT_EQ(times[Split::valid].size(), rows >= 3 ? 1u : 0u);
+    if (rows < 3) continue;
+    EXPECT_LE(times[Split::valid][0], times[Split::test][0]);
+    for (const int64_t time : times[Split::train]) EXPECT_LE(time, times[Split::valid][0]);
+  }
+}
+
+TEST(Split, ByTimeNothingInTrainingIsLaterThanWhatIsHeldOut) {
+  Interactions domain = interactions(random_reviews(800, 60, 50, 6, "x"));
+  remove_duplicates(domain, Duplicates::latest, "source");
+
+  const auto splits = split(domain, "source", SplitRule::time, {0.8, 0.1, 0.1}, 0);
+
+  int64_t latest[3] = {0, 0, 0}, earliest[3] = {INT64_MAX, INT64_MAX, INT64_MAX};
+  for (std::size_t r = 0; r < splits.size(); ++r) {
+    const auto s = static_cast<std::size_t>(splits[r]);
+    latest[s] = std::max(latest[s], domain.rows[r].time);
+    earliest[s] = std::min(earliest[s], domain.rows[r].time);
+  }
+  EXPECT_LE(latest[0], earliest[1]);
+  EXPECT_LE(latest[1], earliest[2]);
+  EXPECT_EQ(std::count(splits.begin(), splits.end(), Split::train),
+            std::llround(0.8 * static_cast<double>(splits.size())));
+}
+
+TEST(Sparsify, ThinningTheTrainingSplitLeavesHeldOutRowsWhole) {
+  Interactions whole = interactions(random_reviews(3000, 100, 80, 7, "x"));
+  remove_duplicates(whole, Duplicates::latest, "target");
+  const auto splits = split(whole, "target", SplitRule::ratio, {}, 0);
+  Interactions thin = whole;
+  auto thin_splits = splits;
+
+  thin_training(thin, thin_splits, "target", 0.3, 0);
+
+  const auto held = [](const std::vector<Split>& s) {
+    return s.size() - static_cast<std::size_t>(std::count(s.begin(), s.end(), Split::train));
+  };
+  const auto train = [&](const std::vector<Split>& s) { return s.size() - held(s); };
+  EXPECT_EQ(held(thin_splits), held(splits));
+  EXPECT_NEAR(static_cast<double>(train(thin_splits)) / static_cast<double>(train(splits)), 0.3,
+              0.05);
+}
+
+TEST(Sparsify, ALargerShareKeepsWhatASmallerOneKept) {
+  Interactions small = interactions(random_reviews(3000, 100, 80, 7, "x"));
+  remove_duplicates(small, Duplicates::latest, "target");
+  Interactions large = small;
+
+  keep_share(small, "target", 0.2, 5);
+  keep_share(large, "target", 0.6, 5);
+
+  const auto few = pairs(small), many = pairs(large);
+  EXPECT_TRUE(std::includes(many.begin(), many.end(), few.begin(), few.end()));
+  EXPECT_LT(few.size(), many.size());
+}
+
+}  // namespace
+}  // namespace cfaa::test

@@ -1,0 +1,163 @@
+// The reviews of a prepared directory to sums, counts and means; and the reader that training uses.
+
+#include <gtest/gtest.h>
+
+#include "host/embed/review_embeddings.h"
+#include "host/embed/reviews.h"
+#include "host/io/npy.h"
+#include "tests/data/raw_reviews.h"
+#include "tests/embed/embed_case.h"
+
+namespace cfaa::test {
+namespace {
+
+class EmbedReviews : public testing::Test {
+ protected:
+  void SetUp() override { prepare_again(1); }
+  void prepare_again(unsigned seed) {
+    write_text(folder_.path("s"), as_json_2014(random_reviews(3000, 60, 60, seed, "s")));
+    write_text(folder_.path("t"), as_json_2014(random_reviews(3000, 60, 60, seed + 1, "t")));
+    PrepareOptions options;
+    options.keep_heldout_text = true;
+    run_prepare({folder_.path("s")}, {folder_.path("t")}, data_, options, 2, true);
+  }
+  EmbedReport run(const Domain& domain, HashedEngine& engine, ReviewsRequest request = {},
+                  const std::string& name = "hashed") {
+    EmbeddingModel model{small_tokenizer(), engine, 24, {{"model", name}}};
+    request.window_sentences = 30;
+    return embed_reviews(domain, request, model);
+  }
+
+  TemporaryFolder folder_;
+  const std::string data_ = folder_.path("data");
+};
+
+TEST_F(EmbedReviews, SumsCountsAndMeansAreThoseOfAPlainLoop) {
+  const Domain domain = load_domain(data_, "target");
+  // Held-out text is not opened: unreadable, it does not matter.
+  for (const Split split : {Split::valid, Split::test}) {
+    ASSERT_TRUE(std::filesystem::exists(domain.text_path(split)));
+    write_text(domain.text_path(split).string(), "not a text file");
+  }
+  HashedEngine engine;
+
+  const EmbedReport report = run(domain, engine);
+
+  const ReviewEmbeddings reviews = load_review_embeddings(domain);
+  const ReviewTextFile texts(domain.text_path(Split::train));
+  const int64_t width = engine.width(), rows = domain.train.size();
+  ASSERT_EQ(reviews.width, width);
+  ASSERT_GT(rows, 100);
+  const auto* sums = reviews.sums.mapped<float>();
+  const auto* counts = reviews.counts.mapped<int32_t>();
+  std::vector<double> user(static_cast<std::size_t>(domain.users.size() * width), 0),
+      item(static_cast<std::size_t>(domain.items.size() * width), 0);
+  std::vector<double> user_count(static_cast<std::size_t>(domain.users.size()), 0),
+      item_count(static_cast<std::size_t>(domain.items.size()), 0);
+  int64_t empty = 0;
+  TokenizerScratch scratch(small_tokenizer());
+  std::vector<int32_t> ids;
+  for (int64_t r = 0; r < rows; ++r) {
+    const auto at = static_cast<std::size_t>(r);
+    const std::string text(texts.text(r));
+    small_tokenizer().encode(text, 24, scratch, ids);
+    const bool blank = ids.size() == 2;  // the special tokens alone
+    const auto vectors =
+        blank ? std::vector<std::vector<float>>() : sentence_vectors(text, true, 24, width);
+    empty += blank;
+    ASSERT_EQ(counts[r], static_cast<int32_t>(vectors.size())) << text;
+    for (int64_t i = 0; i < width; ++i) {
+      double sum = 0;
+      for (const auto& vector : vectors) sum += double(vector[static_cast<std::size_t>(i)]);
+      ASSERT_EQ(sums[r * width + i], static_cast<float>(sum));
+      user[static_cast<std::size_t>(domain.train.user[at] * width + i)] +=
+          double(sums[r * width + i]);
+      item[static_cast<std::size_t>(domain.train.item[at] * width + i)] +=
+          double(sums[r * width + i]);
+    }
+    user_count[static_cast<std::size_t>(domain.train.user[at])] += counts[r];
+    item_count[static_cast<std::size_t>(domain.train.item[at])] += counts[r];
+  }
+  const auto same = [&](const NpyFile& file, const std::vector<double>& sum,
+                        const std::vector<double>& count) {
+    for (std::size_t i = 0; i < sum.size(); ++i) {
+      const double n = count[i / static_cast<std::size_t>(width)];
+      ASSERT_EQ(file.mapped<float>()[i], n == 0 ? 0 : static_cast<float>(sum[i] / n)) << i;
+    }
+  };
+  same(reviews.users, user, user_count);
+  same(reviews.items, item, item_count);
+  EXPECT_GT(empty, 0);
+  EXPECT_EQ(report.counts.empty, empty);
+}
+
+TEST_F(EmbedReviews, StoppedAnywhereTheDirectoryComesOutTheSame) {
+  const Domain domain = load_domain(data_, "source");
+  HashedEngine whole;
+  run(domain, whole);
+  const auto expected = files_of(domain.path.string());
+  ReviewsRequest fresh;
+  fresh.fresh = true;
+
+  for (const int64_t stop : {1, 5, 17, 40, 80}) {
+    HashedEngine stopping, engine;
+    stopping.starts_left = stop;
+    EXPECT_NE(error_of([&] { run(domain, stopping, fresh); }), "no error");
+    run(domain, engine);
+
+    EXPECT_EQ(files_of(domain.path.string()) == expected, true) << stop;
+  }
+}
+
+TEST_F(EmbedReviews, WhatIsThereIsNotMadeAgainNorSilentlyReplaced) {
+  const Domain domain = load_domain(data_, "source");
+  HashedEngine engine, idle;
+  run(domain, engine);
+
+  EXPECT_TRUE(run(domain, idle).was_there);
+  EXPECT_EQ(idle.sequences, 0);
+  const std::string error = error_of([&] { run(domain, idle, {}, "another"); });
+  EXPECT_NE(error.find("the embeddings there have model 'hashed', this one has 'another'"),
+            std::string::npos)
+      << error;
+  ReviewsRequest fresh;
+  fresh.fresh = true;
+  fresh.dtype = DType::f16;
+  run(domain, idle, fresh, "another");
+  EXPECT_EQ(load_review_embeddings(domain).sums.dtype(), DType::f16);
+}
+
+TEST_F(EmbedReviews, AStaleSetIsRefused) {
+  const auto load = [&] { load_review_embeddings(load_dataset(data_)); };
+  EXPECT_NE(error_of(load).find("there are no review embeddings"), std::string::npos);
+  HashedEngine engine;
+  run(load_domain(data_, "source"), engine);
+  run(load_domain(data_, "target"), engine, {}, "another");
+  EXPECT_NE(error_of(load).find("model 'hashed', this one has 'another'"), std::string::npos)
+      << error_of(load);
+  ReviewsRequest fresh;
+  fresh.fresh = true;
+  run(load_domain(data_, "target"), engine, fresh);
+  EXPECT_EQ(error_of(load), "no error");
+
+  // The directory is prepared again and somebody copies the old vectors back.
+  for (const char* name : {"review_sums.npy", "embed.json"}) {
+    const std::string path = data_ + "/target/" + name;
+    const std::string kept = read_text(path);
+    write_text(path, kept.substr(0, kept.size() / 2));
+    EXPECT_NE(error_of(load), "no error") << name;
+    write_text(path, kept);
+  }
+  const auto old = files_of(data_);
+  prepare_again(7);
+  for (const char* name : {"review_sums.npy", "review_counts.npy", "user_reviews.npy",
+                           "item_reviews.npy", "embed.json"}) {
+    for (const std::string domain : {"source/", "target/"}) {
+      write_text(data_ + "/" + domain + name, old.at(domain + name));
+    }
+  }
+  EXPECT_NE(error_of(load).find("was made from other"), std::string::npos) << error_of(load);
+}
+
+}  // namespace
+}  // namespace cfaa::test
