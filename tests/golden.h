@@ -1,6 +1,6 @@
 #pragma once
 
-// Golden lines of the text tests: small ones in tests/fixtures/text, all of them in ../shared.
+// Golden lines of the text tests: small ones in tests/fixtures/text, all of them in CFAA_FIXTURES.
 
 #include <gtest/gtest.h>
 
@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
+#include "tests/paths.h"
 
 namespace cfaa::test {
 
@@ -22,15 +23,7 @@ inline std::vector<nlohmann::json> read_json_lines(const std::string& path) {
 }
 
 inline std::string text_data(const std::string& name) {
-  return std::string(CFAA_TEST_DATA) + "/text/" + name;
-}
-
-inline std::string shared_file(const std::string& name) {
-  return std::string(CFAA_SHARED_DIR) + "/" + name;
-}
-
-inline bool has_shared_text() {
-  return std::filesystem::exists(shared_file("fixtures/text/sentences.en.jsonl"));
+  return fixture_path("text/" + name);
 }
 
 }  // namespace cfaa::test

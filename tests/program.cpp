@@ -4,14 +4,15 @@
 
 #include <cstdlib>
 
+#include "tests/paths.h"
 #include "tests/temporary_folder.h"
 
 namespace cfaa::test {
 
 Outcome run_program(const std::string& arguments) {
   const TemporaryFolder folder;
-  const std::string command = std::string(CFAA_PROGRAM) + " " + arguments + " >" +
-                              folder.path("out") + " 2>" + folder.path("err");
+  const std::string command =
+      program_path() + " " + arguments + " >" + folder.path("out") + " 2>" + folder.path("err");
   const int status = std::system(command.c_str());
   Outcome outcome;
   outcome.code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);

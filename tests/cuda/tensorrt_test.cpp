@@ -21,6 +21,7 @@
 #include "tests/encoder/encoding.h"
 #include "tests/golden.h"
 #include "tests/on_cuda.h"
+#include "tests/paths.h"
 #include "tests/temporary_folder.h"
 #if CFAA_EMULATED
 #include "emulator/control.h"
@@ -166,9 +167,9 @@ TEST_F(TensorRT, SmallTypesStayCloseToTheReference) {
 }
 
 TEST_F(TensorRT, SmallTypesStayCloseToHuggingFace) {
-  if (!fs::exists(shared_file("fixtures/encoder/tiny-bert"))) GTEST_SKIP() << "no ../shared";
+  CFAA_SKIP_WITHOUT_GOLDEN("fixtures/encoder/tiny-bert");
   for (const char* name : {"tiny-bert", "tiny-roberta", "tiny-bert-chinese"}) {
-    const std::string folder = shared_file(std::string("fixtures/encoder/") + name);
+    const std::string folder = golden_path(std::string("fixtures/encoder/") + name);
     model_.emplace(folder);
     const auto sequences = read_json(folder + "/ids.json").get<std::vector<Ids>>();
     const NpyFile file(folder + "/expected.npy");

@@ -14,6 +14,7 @@
 
 #include "host/core/error.h"
 #include "tests/data/raw_reviews.h"
+#include "tests/paths.h"
 #include "tests/program.h"
 #include "tests/refusal.h"
 
@@ -52,7 +53,7 @@ pid_t start(const std::string& arguments) {
     const int null = ::open("/dev/null", O_RDWR);
     ::dup2(null, 1);
     ::dup2(null, 2);
-    const std::string line = "exec " CFAA_PROGRAM " " + arguments;
+    const std::string line = "exec " + program_path() + " " + arguments;
     ::execl("/bin/sh", "sh", "-c", line.c_str(), nullptr);
     ::_exit(127);
   }

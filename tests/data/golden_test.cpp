@@ -5,19 +5,18 @@
 
 #include "host/data/dataset.h"
 #include "tests/data/raw_reviews.h"
+#include "tests/paths.h"
 
 namespace cfaa::test {
 namespace {
 
-const std::string kAmazon = std::string(CFAA_SHARED_DIR) + "/data/amazon/";
+const std::string kAmazon = golden_path("data/amazon/");
 const std::string kMusic = kAmazon + "reviews_Digital_Music_5.part.json.gz";
 const std::string kInstruments = kAmazon + "reviews_Musical_Instruments_5.json.gz";
 
 class AmazonFiles : public testing::Test {
  protected:
-  void SetUp() override {
-    if (!std::filesystem::exists(kMusic)) GTEST_SKIP() << kMusic << " is not here";
-  }
+  void SetUp() override { CFAA_SKIP_WITHOUT_GOLDEN("data/amazon"); }
   TemporaryFolder folder_;
 };
 

@@ -16,6 +16,7 @@
 #include "host/io/npy.h"
 #include "tests/data/raw_reviews.h"
 #include "tests/embed/embed_case.h"
+#include "tests/paths.h"
 #include "tests/program.h"
 
 namespace cfaa::test {
@@ -55,7 +56,7 @@ class EmbedProgram : public testing::Test {
               const std::string& before = "") {
     const TemporaryFolder output;
     const std::string line =
-        fmt::format("cd {} && {} {} {} >{} 2>{}", folder_.path(), before, CFAA_PROGRAM,
+        fmt::format("cd {} && {} {} {} >{} 2>{}", folder_.path(), before, program_path(),
                     command(arguments, model), output.path("out"), output.path("err"));
     const int status = std::system(line.c_str());
     return {WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status),
@@ -69,7 +70,7 @@ class EmbedProgram : public testing::Test {
       ::dup2(null, 1);
       ::dup2(null, 2);
       const std::string line =
-          "cd " + folder_.path() + " && exec " CFAA_PROGRAM " " + command(arguments);
+          "cd " + folder_.path() + " && exec " + program_path() + " " + command(arguments);
       ::execl("/bin/sh", "sh", "-c", line.c_str(), nullptr);
       ::_exit(127);
     }

@@ -12,6 +12,7 @@
 #include "host/text/tokenizer.h"
 #include "tests/encoder/encoding.h"
 #include "tests/golden.h"
+#include "tests/paths.h"
 #include "tests/temporary_folder.h"
 
 namespace cfaa {
@@ -19,9 +20,9 @@ namespace {
 
 namespace fs = std::filesystem;
 using test::encode_all;
+using test::golden_path;
 using test::Ids;
 using test::same_vectors;
-using test::shared_file;
 using test::Vectors;
 
 Vectors read_rows(const std::string& path) {
@@ -40,7 +41,7 @@ class EncoderGolden : public test::OnEncoderDevice {
  protected:
   // Texts of `fixture`, by the model in `directory`, tokenized here and from the golden ids.
   void check(const std::string& fixture, const std::string& directory) {
-    const std::string folder = shared_file("fixtures/encoder/" + fixture);
+    const std::string folder = golden_path("fixtures/encoder/" + fixture);
     const auto sequences = read_json(folder + "/ids.json").get<std::vector<Ids>>();
     const auto texts = read_json(folder + "/sentences.json").get<std::vector<std::string>>();
     const EncoderModel model(directory);
@@ -66,16 +67,16 @@ class EncoderGolden : public test::OnEncoderDevice {
 CFAA_TEST_ON_DEVICES(EncoderGolden);
 
 TEST_P(EncoderGolden, EqualsHuggingFaceOnEveryTinyModel) {
-  if (!fs::exists(shared_file("fixtures/encoder/tiny-bert"))) GTEST_SKIP() << "no ../shared";
+  CFAA_SKIP_WITHOUT_GOLDEN("fixtures/encoder/tiny-bert");
   for (const char* name : {"tiny-bert", "tiny-bert-sharded", "tiny-roberta", "tiny-bert-chinese"}) {
     SCOPED_TRACE(name);
-    check(name, shared_file(std::string("fixtures/encoder/") + name));
+    check(name, golden_path(std::string("fixtures/encoder/") + name));
   }
 }
 
 TEST_P(EncoderGolden, EqualsHuggingFaceOnMiniLm) {
-  const std::string model = std::string(CFAA_SOURCE_DIR) + "/build/models/minilm";
-  if (!fs::exists(shared_file("fixtures/encoder/minilm"))) GTEST_SKIP() << "no ../shared";
+  const std::string model = source_path("build/models/minilm");
+  CFAA_SKIP_WITHOUT_GOLDEN("fixtures/encoder/minilm");
   if (!fs::exists(model)) GTEST_SKIP() << "no model: tools/get_model minilm";
   if (GetParam() != "cpu") GTEST_SKIP() << "too large for an emulated device";
   check("minilm", model);

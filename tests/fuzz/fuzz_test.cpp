@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "tests/fuzz/targets.h"
+#include "tests/paths.h"
 #include "tests/temporary_folder.h"
 
 namespace cfaa::test {
@@ -15,7 +16,7 @@ namespace {
 
 std::vector<std::string> corpus(const std::string& target) {
   const std::filesystem::path folder =
-      std::filesystem::path(CFAA_SOURCE_DIR) / "tests/fuzz/corpus" / target;
+      std::filesystem::path(source_path("tests/fuzz/corpus")) / target;
   std::vector<std::string> inputs;
   for (const auto& entry : std::filesystem::directory_iterator(folder)) {
     inputs.push_back(read_text(entry.path().string()));

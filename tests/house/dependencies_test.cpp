@@ -61,6 +61,7 @@ std::string folder_of(const std::string& path) {
 }
 
 // What an #include "..." line names; "" for every other line.
+#include "tests/paths.h"
 std::string included_by(const std::string& line) {
   const std::size_t open = line.find('"');
   const std::size_t close = line.find('"', open + 1);
@@ -73,7 +74,7 @@ std::string included_by(const std::string& line) {
 }
 
 TEST(House, IncludesPointOneWay) {
-  const fs::path root = CFAA_SOURCE_DIR;
+  const fs::path root = source_path();
   int checked = 0;
   for (const char* top : {"host", "cuda", "kernels"}) {
     for (const auto& entry : fs::recursive_directory_iterator(root / top)) {
@@ -107,7 +108,7 @@ TEST(House, TheTopLevelIsAsDesigned) {
                                           "configs",        "docs",
                                           "python",         "CHANGELOG.md",
                                           "build",          "run"};
-  for (const auto& entry : fs::directory_iterator(CFAA_SOURCE_DIR)) {
+  for (const auto& entry : fs::directory_iterator(source_path())) {
     const std::string name = entry.path().filename().string();
     if (name.starts_with(".")) continue;
 

@@ -6,6 +6,7 @@
 #include <fstream>
 #include <utility>
 
+#include "tests/paths.h"
 #include "tests/temporary_folder.h"
 
 namespace cfaa {
@@ -32,7 +33,7 @@ TEST(MappedFile, IsNamedWhenItIsCutShortWhileItIsRead) {
   const test::TemporaryFolder folder;
   const auto read_what_is_gone = [&] {
     explain_shortened_files();
-    const MappedFile other(CFAA_PROGRAM);
+    const MappedFile other(program_path());
     MappedFile opened(written_file(folder));
     const MappedFile file = std::move(opened);
     std::filesystem::resize_file(file.path(), 10);

@@ -15,6 +15,7 @@
 #include "host/ops/vertical_loss.h"
 #include "tests/compare.h"
 #include "tests/on_device.h"
+#include "tests/paths.h"
 #include "tests/temporary_folder.h"
 
 namespace cfaa::test {
@@ -35,9 +36,9 @@ template <class T>
 class GoldenCase {
  public:
   GoldenCase(Context& context, const std::string& name) : context_(context), name_(name) {
-    folder_ = std::string(CFAA_TEST_DATA) + "/alignment/" + name;
+    folder_ = fixture_path("alignment/" + name);
     if (!std::filesystem::exists(folder_)) {
-      folder_ = std::string(CFAA_SHARED_DIR) + "/fixtures/alignment/" + name;
+      folder_ = golden_path("fixtures/alignment/" + name);
     }
     if (!exists()) return;
     case_ = nlohmann::json::parse(read_text(folder_ + "/case.json"));

@@ -7,6 +7,7 @@
 #include "host/io/npy.h"
 #include "tests/compare.h"
 #include "tests/on_device.h"
+#include "tests/paths.h"
 #include "tests/program.h"
 #include "tests/temporary_folder.h"
 
@@ -16,7 +17,7 @@ namespace {
 using nlohmann::json;
 
 std::string fixture(const std::string& name) {
-  return std::string(CFAA_TEST_DATA) + "/alignment/" + name;
+  return fixture_path("alignment/" + name);
 }
 
 // Everything the program says of a bad call is one line on stderr, and the code is 2.

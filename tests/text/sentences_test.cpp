@@ -6,6 +6,7 @@
 
 #include "host/io/utf8.h"
 #include "tests/golden.h"
+#include "tests/paths.h"
 
 namespace cfaa {
 namespace {
@@ -108,9 +109,9 @@ TEST(Sentences, SmallGoldenLinesAreSplitAsSpacySplitsThem) {
 }
 
 TEST(Sentences, AllGoldenLinesAreSplitAsSpacySplitsThem) {
-  if (!test::has_shared_text()) GTEST_SKIP() << "no ../shared/fixtures/text";
-  expect_golden(test::shared_file("fixtures/text/sentences.en.jsonl"), Language::kEnglish);
-  expect_golden(test::shared_file("fixtures/text/sentences.zh.jsonl"), Language::kChinese);
+  CFAA_SKIP_WITHOUT_GOLDEN("fixtures/text/sentences.en.jsonl");
+  expect_golden(test::golden_path("fixtures/text/sentences.en.jsonl"), Language::kEnglish);
+  expect_golden(test::golden_path("fixtures/text/sentences.zh.jsonl"), Language::kChinese);
 }
 
 // Random text from pieces that matter to the rules.

@@ -10,6 +10,7 @@
 #include "host/io/utf8.h"
 #include "host/text/byte_bpe.h"
 #include "tests/golden.h"
+#include "tests/paths.h"
 #include "tests/temporary_folder.h"
 
 namespace cfaa {
@@ -237,11 +238,11 @@ TEST(Tokenizer, SmallGoldenLinesHaveHuggingFacesIds) {
 }
 
 TEST(Tokenizer, AllGoldenLinesHaveHuggingFacesIds) {
-  if (!test::has_shared_text()) GTEST_SKIP() << "no ../shared/fixtures/text";
+  CFAA_SKIP_WITHOUT_GOLDEN("fixtures/text/sentences.en.jsonl");
   for (const std::string model : {"bert-base-uncased", "bert-base-chinese", "roberta-base"}) {
     SCOPED_TRACE(model);
-    const std::string folder = test::shared_file("tokenizers/" + model);
-    const std::string golden = test::shared_file("fixtures/text/" + model);
+    const std::string folder = test::golden_path("tokenizers/" + model);
+    const std::string golden = test::golden_path("fixtures/text/" + model);
     std::optional<bool> lower;
     if (model == "bert-base-chinese") lower = false;
     const auto parity = load_tokenizer(folder, {SpecialLiterals::kParity, lower});
@@ -252,9 +253,9 @@ TEST(Tokenizer, AllGoldenLinesHaveHuggingFacesIds) {
     expect_golden(*parity, golden + ".special_literals.jsonl", "ids");
     expect_golden(*plain, golden + ".special_literals.jsonl", "ids_plain");
   }
-  expect_golden(*load_tokenizer(test::shared_file("tokenizers/bert-base-chinese"),
+  expect_golden(*load_tokenizer(test::golden_path("tokenizers/bert-base-chinese"),
                                 {SpecialLiterals::kParity, {}}),
-                test::shared_file("fixtures/text/bert-base-chinese.lowercase.jsonl"), "ids");
+                test::golden_path("fixtures/text/bert-base-chinese.lowercase.jsonl"), "ids");
 }
 
 TEST(Tokenizer, ThreadsShareATokenizer) {

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "host/core/error.h"
+#include "tests/paths.h"
 #include "tests/temporary_folder.h"
 
 namespace cfaa::test {
@@ -13,8 +14,7 @@ namespace {
 
 TEST(RunConfig, EveryReadyMadeConfigurationIsAccepted) {
   int read = 0;
-  for (const auto& entry :
-       std::filesystem::directory_iterator(std::string(CFAA_SOURCE_DIR) + "/configs")) {
+  for (const auto& entry : std::filesystem::directory_iterator(source_path("configs"))) {
     const std::string path = entry.path().string();
     RunConfig config;
     EXPECT_NO_THROW(config.read(nlohmann::json::parse(read_text(path)), path)) << path;

@@ -12,6 +12,7 @@
 #include <random>
 #include <thread>
 
+#include "tests/paths.h"
 #include "tests/program.h"
 #include "tests/temporary_folder.h"
 
@@ -45,8 +46,7 @@ class TrainFaults : public testing::Test {
   static pid_t start(const std::string& arguments) {
     const pid_t child = ::fork();
     if (child != 0) return child;
-    const std::string line =
-        "exec " + std::string(CFAA_PROGRAM) + " " + arguments + " >/dev/null 2>&1";
+    const std::string line = "exec " + program_path() + " " + arguments + " >/dev/null 2>&1";
     ::execl("/bin/sh", "sh", "-c", line.c_str(), nullptr);
     std::_Exit(127);
   }

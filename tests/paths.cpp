@@ -1,0 +1,28 @@
+#include "tests/paths.h"
+
+#include <cstdlib>
+
+namespace cfaa::test {
+
+std::string source_path(const std::string& inside) {
+  return std::string(CFAA_SOURCE_DIR) + "/" + inside;
+}
+
+std::string fixture_path(const std::string& inside) {
+  return std::string(CFAA_TEST_FIXTURES) + "/" + inside;
+}
+
+std::string program_path() {
+  return CFAA_PROGRAM;
+}
+
+std::string golden_root() {
+  const char* root = std::getenv("CFAA_FIXTURES");
+  return root == nullptr ? "" : root;
+}
+
+std::string golden_path(const std::string& inside) {
+  return golden_root() + "/" + inside;
+}
+
+}  // namespace cfaa::test
