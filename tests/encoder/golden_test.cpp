@@ -75,7 +75,7 @@ TEST_P(EncoderGolden, EqualsHuggingFaceOnEveryTinyModel) {
 }
 
 TEST_P(EncoderGolden, EqualsHuggingFaceOnMiniLm) {
-  const std::string model = source_path("build/models/minilm");
+  const std::string model = test::source_path("build/models/minilm");
   CFAA_SKIP_WITHOUT_GOLDEN("fixtures/encoder/minilm");
   if (!fs::exists(model)) GTEST_SKIP() << "no model: tools/get_model minilm";
   if (GetParam() != "cpu") GTEST_SKIP() << "too large for an emulated device";
