@@ -13,9 +13,12 @@
 #include <string>
 #include <vector>
 
+#include "tests/paths.h"
+
 namespace {
 
 namespace fs = std::filesystem;
+using cfaa::test::source_path;
 
 // From the ground up: a folder may include itself and the storeys below its own.
 const std::vector<std::set<std::string>> kStoreys = {
@@ -61,7 +64,6 @@ std::string folder_of(const std::string& path) {
 }
 
 // What an #include "..." line names; "" for every other line.
-#include "tests/paths.h"
 std::string included_by(const std::string& line) {
   const std::size_t open = line.find('"');
   const std::size_t close = line.find('"', open + 1);

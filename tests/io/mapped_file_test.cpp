@@ -33,7 +33,7 @@ TEST(MappedFile, IsNamedWhenItIsCutShortWhileItIsRead) {
   const test::TemporaryFolder folder;
   const auto read_what_is_gone = [&] {
     explain_shortened_files();
-    const MappedFile other(program_path());
+    const MappedFile other(test::program_path());
     MappedFile opened(written_file(folder));
     const MappedFile file = std::move(opened);
     std::filesystem::resize_file(file.path(), 10);
