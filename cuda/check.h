@@ -29,7 +29,7 @@ std::string describe(cudaError_t status);
 std::string describe(cublasStatus_t status);
 std::string describe(cusolverStatus_t status);
 
-// Throws cfaa::Error: "cudaMalloc(&p, n) failed: out of memory (...) [cuda/memory.cpp:31]".
+// Throws cfaa::Error: "cudaMalloc(&p, n) failed: out of memory (...) [cuda/device.cpp:31]".
 [[noreturn]] void throw_failure(const char* call, const std::string& cause, const char* file,
                                 int line);
 void warn_failure(const char* call, const std::string& cause, const char* file, int line) noexcept;

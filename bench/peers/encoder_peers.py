@@ -1,7 +1,7 @@
 """`cfaa_gpu embed` beside sentence-transformers, bare PyTorch and onnxruntime, in one sitting.
 
     tools/get_model minilm
-    bench/peers/encoder_run build/cpu/cfaa_gpu [--shared ../shared] [--sentences 8000]
+    bench/peers/encoder_run build/cpu/cfaa_gpu [--sentences 8000]
 
 All sides encode the same distinct sentences of real reviews with the same model, in float32, on the
 same number of threads, last layer, pooled and normalised as the model's modules.json says.
@@ -29,7 +29,8 @@ import time
 parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
 parser.add_argument("program")
 parser.add_argument("--model", type=pathlib.Path, default=pathlib.Path("build/models/minilm"))
-parser.add_argument("--shared", type=pathlib.Path, default=pathlib.Path("../shared"))
+parser.add_argument("--fixtures", type=pathlib.Path, default=os.environ.get("CFAA_FIXTURES"),
+                    required="CFAA_FIXTURES" not in os.environ)
 parser.add_argument("--sentences", type=int, default=8000)
 parser.add_argument("--threads", type=int, default=2)
 parser.add_argument("--rounds", type=int, default=3)
@@ -50,7 +51,7 @@ folder = pathlib.Path(scratch.name)
 
 def real_sentences():
     reviews = []
-    for path in sorted((options.shared / "data/amazon").glob("*.json.gz")):
+    for path in sorted((options.fixtures / "data/amazon").glob("*.json.gz")):
         with gzip.open(path, "rt") as lines:
             reviews += [json.loads(line).get("reviewText", "") for line in lines]
     reviews = reviews[:: max(1, len(reviews) // options.sentences)]

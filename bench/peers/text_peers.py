@@ -1,6 +1,6 @@
 """Tokenizers and sentence splitter beside PyPI tokenizers and spaCy, one thread, in one sitting.
 
-    python3 bench/peers/text_peers.py build/cpu/cfaa_gpu --shared ../shared [--rounds 5]
+    python3 bench/peers/text_peers.py build/cpu/cfaa_gpu [--rounds 5]
 
 Both sides work on the same review texts, already in memory; starting, loading and reading are in
 neither time. Ours is `cfaa_gpu tokenize|sentences --time`, theirs encode_batch (and its variant
@@ -22,7 +22,8 @@ os.environ["TOKENIZERS_PARALLELISM"] = "false"
 
 parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
 parser.add_argument("program")
-parser.add_argument("--shared", type=pathlib.Path, default=pathlib.Path("../shared"))
+parser.add_argument("--fixtures", type=pathlib.Path, default=os.environ.get("CFAA_FIXTURES"),
+                    required="CFAA_FIXTURES" not in os.environ)
 parser.add_argument("--rounds", type=int, default=5)
 parser.add_argument("--reviews", type=int, default=4000, help="how many reviews the peers get")
 options = parser.parse_args()
@@ -31,7 +32,7 @@ import spacy  # noqa: E402
 from tokenizers import BertWordPieceTokenizer, ByteLevelBPETokenizer  # noqa: E402
 
 reviews = []
-for path in sorted((options.shared / "data/amazon").glob("*.json.gz")):
+for path in sorted((options.fixtures / "data/amazon").glob("*.json.gz")):
     with gzip.open(path, "rt") as lines:
         reviews += [json.loads(line).get("reviewText", "") for line in lines]
 reviews = reviews[:: max(1, len(reviews) // options.reviews)]
@@ -80,7 +81,7 @@ def spacy_sentences():
     return sum(1 for doc in nlp.pipe(reviews) for _ in doc.sents)
 
 
-vocabularies = options.shared / "tokenizers"
+vocabularies = options.fixtures / "tokenizers"
 bert = BertWordPieceTokenizer(str(vocabularies / "bert-base-uncased/vocab.txt"))._tokenizer
 folder = vocabularies / "roberta-base"
 roberta = ByteLevelBPETokenizer(str(folder / "vocab.json"), str(folder / "merges.txt"))._tokenizer

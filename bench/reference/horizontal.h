@@ -1,7 +1,7 @@
 #pragma once
 
-// The horizontal loss in plain loops and double, as DESIGN and the headers of host/ops print it,
-// slow and short enough to check by eye: what the devices are tested against. Eigenvalues come from
+// The horizontal loss in plain loops and double, as the headers of host/ops print it, slow
+// and short enough to check by eye: what the devices are tested against. Eigenvalues come from
 // Jacobi's rotations. Functions that take Xi and nu hold them fixed, as the backward does.
 
 #include <cstdint>

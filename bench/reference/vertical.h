@@ -1,8 +1,8 @@
 #pragma once
 
-// The vertical loss in plain loops and double, as DESIGN section 4 writes it: what the devices are
-// tested against. The entries that take Psi or a plan hold them fixed, as the backward does, so
-// that central differences of them are its gradients.
+// The vertical loss in plain loops and double, as the headers of host/ops write it: what the
+// devices are tested against. The entries that take Psi or a plan hold them fixed, as the backward
+// does, so that central differences of them are its gradients.
 
 #include <cstdint>
 #include <vector>

@@ -1,8 +1,8 @@
 #pragma once
 
 // The parameters of the two alignment losses, by the names that the configuration's `alignment`
-// object and the flags use; host/ops/alignment_config.h binds them. DESIGN: the paper's values
-// where it names one, ours elsewhere.
+// object and the flags use; host/ops/alignment_config.h binds them. The defaults are the
+// paper's values where it names one, ours elsewhere.
 
 #include <cstdint>
 

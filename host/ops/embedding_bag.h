@@ -10,8 +10,8 @@
 //   gradient_i = sum_{e: index_e = touched_i} weight_e dout[bag of e]
 //
 // added up in the order of the bags, so that a row shared by many has the same bits on every run.
-// Both directions are lists made by the host with the batch (host/train/batch.h): the device sorts
-// nothing, and its cost depends on the batch alone, not on the table.
+// Both directions are lists made by the host with the batch (host/train/batch_assembler.h): the
+// device sorts nothing, and its cost depends on the batch alone, not on the table.
 
 #include "host/core/context.h"
 #include "host/core/view.h"

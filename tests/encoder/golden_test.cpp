@@ -1,5 +1,5 @@
-// The encoder against Hugging Face's own, in float64: ../shared/fixtures/encoder and MiniLM, real
-// weights that tools/get_model fetches.
+// The encoder against Hugging Face's own, in float64: CFAA_FIXTURES/fixtures/encoder and MiniLM,
+// real weights that tools/get_model fetches.
 
 #include <gtest/gtest.h>
 

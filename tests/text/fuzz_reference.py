@@ -1,6 +1,6 @@
 """Compares `cfaa_gpu tokenize` and `cfaa_gpu sentences` with the Python references on random text.
 
-    python3 tests/text/fuzz_reference.py --program build/cpu/cfaa_gpu --shared ../shared \\
+    python3 tests/text/fuzz_reference.py --program build/cpu/cfaa_gpu \\
         [--count 20000] [--seed 1] [--only wordpiece|bpe|config|sentences]
 
 Needs PyPI tokenizers 0.23.3 and spacy 3.8. `--count` strings of each kind: random Unicode,
@@ -23,20 +23,21 @@ os.environ["TOKENIZERS_PARALLELISM"] = "false"
 
 parser = argparse.ArgumentParser()
 parser.add_argument("--program", required=True)
-parser.add_argument("--shared", type=pathlib.Path, required=True)
+parser.add_argument("--fixtures", type=pathlib.Path, default=os.environ.get("CFAA_FIXTURES"),
+                    required="CFAA_FIXTURES" not in os.environ)
 parser.add_argument("--count", type=int, default=20000)
 parser.add_argument("--seed", type=int, default=1)
 parser.add_argument("--only", choices=["wordpiece", "bpe", "config", "sentences"])
 options = parser.parse_args()
 rng = random.Random(options.seed)
-rules = json.loads((options.shared / "fixtures/text/spacy_en_rules.json").read_text())
+rules = json.loads((options.fixtures / "fixtures/text/spacy_en_rules.json").read_text())
 marks = json.loads((pathlib.Path(__file__).parents[2] /
                     "host/text/tables/bert_marks.json").read_text())
 
 
 def reviews():
     texts = []
-    for path in sorted((options.shared / "data/amazon").glob("*.json.gz")):
+    for path in sorted((options.fixtures / "data/amazon").glob("*.json.gz")):
         with gzip.open(path, "rt") as lines:
             texts += [json.loads(line).get("reviewText", "") for line in lines]
     return texts
@@ -165,7 +166,7 @@ def ids_of(tokenizer):
     return lambda group: [e.ids for e in tokenizer.encode_batch(group)]
 
 
-vocabularies = options.shared / "tokenizers"
+vocabularies = options.fixtures / "tokenizers"
 
 
 def bert(model, **settings):
