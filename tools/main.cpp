@@ -7,6 +7,7 @@
 #include <new>
 
 #include "host/core/error.h"
+#include "host/cpu/blas_kernels.h"
 #include "host/io/mapping.h"
 #include "tools/command.h"
 
@@ -87,6 +88,7 @@ int run(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  cfaa::cpu::restart_with_better_blas_kernels(argv);
   int code = kUserError;
   cfaa::explain_shortened_files();
   try {

@@ -153,11 +153,10 @@ void graph_wasserstein(Context& context, View<const double, 3> b, double graph_f
   const auto residual = arena.take<T, 3>({pairs, d, d});
   const auto faults = arena.take<Fault, 1>({sets});
   const Slots slots(context, sets), pair_slots(context, pairs);
-  const auto first = arena.take<T, 3>({slots.count, d, d});
-  const auto second = arena.take<T, 3>({slots.count, d, d});
-  const auto square = arena.take<double, 3>({pair_slots.count, d, d});
-  const auto root = arena.take<double, 3>({pair_slots.count, d, d});
-  const auto inverse_sqrt = arena.take<double, 2>({pair_slots.count, InverseSqrt::scratch_size(d)});
+  const auto first = slots.take<T>(arena, d * d), second = slots.take<T>(arena, d * d);
+  const auto square = pair_slots.take<double>(arena, d * d);
+  const auto root = pair_slots.take<double>(arena, d * d);
+  const auto inverse_sqrt = pair_slots.take<double>(arena, InverseSqrt::scratch_size(d));
 
   slots.for_each([&](int64_t set, int64_t) {
     const int minor = factor_graph<T>(d, b[set].data, graph_floor, result.laplacian[set].data,

@@ -20,6 +20,17 @@ struct Slots {
         problems(problem_count),
         count(std::min<int64_t>(problems, threads.threads())) {}
 
+  // (count, size) of scratch. Every slot begins at a multiple of 256 bytes: some of OpenBLAS's
+  // kernels sum in another order behind an odd address, and a result must not depend on who
+  // computes it.
+  template <class T>
+  MatrixView<T> take(Arena& arena, int64_t size) const {
+    constexpr int64_t kAligned = 256 / sizeof(T);
+    MatrixView<T> memory = arena.take<T, 2>({count, (size + kAligned - 1) / kAligned * kAligned});
+    memory.shape[1] = size;
+    return memory;
+  }
+
   // Calls body(problem, slot) for each problem. By reference: std::function would else allocate.
   template <class Body>
   void for_each(const Body& body) const {

@@ -249,7 +249,7 @@ void slim(Context& context, std::span<const MatrixView<const T>> sets, const Sli
           const Slim& result) {
   const int64_t s = static_cast<int64_t>(sets.size()), d = sets[0].cols();
   const Slots slots(context, s);
-  const auto memory = context.scratch().take<double, 2>({slots.count, scratch_size(d)});
+  const auto memory = slots.take<double>(context.scratch(), scratch_size(d));
   const auto faults = context.scratch().take<Fault, 1>({s});
 
   slots.for_each([&](int64_t set, int64_t slot) {
@@ -264,8 +264,7 @@ void slim_backward(Context& context, std::span<const MatrixView<const T>> sets, 
                    std::span<const MatrixView<T>> gradients) {
   const int64_t s = static_cast<int64_t>(sets.size()), d = sets[0].cols();
   const Slots slots(context, s);
-  const auto memory =
-      context.scratch().take<double, 2>({slots.count, d * (2 * d + 1) + 2 * kRows * d});
+  const auto memory = slots.take<double>(context.scratch(), d * (2 * d + 1) + 2 * kRows * d);
 
   slots.for_each([&](int64_t set, int64_t slot) {
     backward<T>(sets[set], forward, set, b_gradient[set].data, scale, gradients[set],

@@ -1,7 +1,11 @@
 #include "host/device/make_context.h"
 
+#include <fmt/format.h>
+
 #include "host/core/error.h"
+#include "host/core/log.h"
 #include "host/cpu/blas.h"
+#include "host/cpu/blas_kernels.h"
 #if CFAA_HAS_CUDA
 #include "cuda/device.h"
 #endif
@@ -37,6 +41,12 @@ std::unique_ptr<DeviceRuntime> make_runtime(const std::string& name) {
 
 std::unique_ptr<Context> make_context(const std::string& name, ContextOptions options) {
   cpu::use_one_blas_thread();
+  if (const std::string kernels = cpu::better_blas_kernels(); !kernels.empty()) {
+    log_once(
+        fmt::format("OpenBLAS does not know this processor and runs old kernels; set "
+                    "OPENBLAS_CORETYPE={} before the program starts for several times the speed",
+                    kernels));
+  }
   return std::make_unique<Context>(make_runtime(name), options);
 }
 
