@@ -1,11 +1,12 @@
 #include "cuda/graph.h"
 
-#include <spdlog/spdlog.h>
+#include <fmt/format.h>
 
 #include <algorithm>
 
 #include "cuda/check.h"
 #include "host/core/error.h"
+#include "host/core/log.h"
 
 namespace cfaa::cuda {
 namespace {
@@ -73,8 +74,8 @@ void Graph::capture(const std::function<void()>& step) {
     } catch (const CaptureRefused& refusal) {
       stop();
       refused_.push_back(refusal.name);
-      spdlog::info("{} cannot be captured in a CUDA graph ({}); it runs between two graphs",
-                   refusal.name, refusal.reason);
+      log_info(fmt::format("{} cannot be captured in a CUDA graph ({}); it runs between two graphs",
+                           refusal.name, refusal.reason));
     } catch (...) {
       stop();
       throw;

@@ -79,7 +79,8 @@ void run(Arguments& arguments, const std::function<void()>& apply_flags) {
   uint64_t shown = 0;
   PrepareEvents events;
   events.reading = [&](const std::string& domain, uint64_t bytes) {
-    if (!progress) progress = std::make_unique<Progress>("reading " + domain, 0, "MB", 1e-6);
+    if (!progress)
+      progress = std::make_unique<Progress>("reading " + domain, 0, ProgressUnit{"MB", 1e-6});
     progress->advance(static_cast<int64_t>(bytes - std::exchange(shown, bytes)));
   };
   events.read = [&](const std::string& domain, const ReadReport& report) {

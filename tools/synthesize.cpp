@@ -24,7 +24,7 @@ void run(Arguments& arguments) {
   if (arguments.compress == "gz") options.compression = Compression::gzip;
   if (arguments.compress == "zst") options.compression = Compression::zstd;
   ThreadPool pool(arguments.threads);
-  Progress progress("writing reviews", 2 * options.interactions, "reviews");
+  Progress progress("writing", 2 * options.interactions, {"review"});
   const nlohmann::json report = synthesize(options, arguments.out, arguments.force, pool,
                                            [&](int64_t count) { progress.advance(count); });
   progress.finish();

@@ -27,7 +27,8 @@ class Documents {
   virtual void skip(int64_t documents) = 0;
 
   virtual uint64_t bytes_read() const = 0;
-  virtual uint64_t bytes_in_all() const = 0;  // 0: not known
+  virtual uint64_t bytes_in_all() const = 0;              // 0: not known
+  virtual int64_t documents_in_all() const { return 0; }  // 0: not known
   virtual int64_t replaced() const { return 0; }
 };
 
@@ -69,6 +70,7 @@ class ReviewDocuments : public Documents {
   void skip(int64_t documents) override;
   uint64_t bytes_read() const override { return bytes_; }
   uint64_t bytes_in_all() const override { return file_.bytes(); }
+  int64_t documents_in_all() const override { return file_.count(); }
   uint64_t checksum() const { return file_.checksum(); }
 
  private:

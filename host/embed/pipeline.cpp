@@ -74,9 +74,14 @@ double embed_documents(Documents& documents, EmbeddingModel& model, const Window
   WindowReader reader(documents, model.tokenizer, options, pool, counts.documents);
   BatchEncoder encoder(model.engine, model.tokenizer.pad_id().value_or(0));
   const EmbedCounts before = counts;
-  const uint64_t all = documents.bytes_in_all(), read = documents.bytes_read();
   const auto start = Clock::now();
-  Progress progress(run.label, static_cast<int64_t>(all > read ? all - read : 0), "MB", 1e-6);
+  // Reviews are counted, a corpus is measured: its documents are known at its end.
+  const bool by_documents = documents.documents_in_all() > 0;
+  const auto bytes_in_all = static_cast<int64_t>(documents.bytes_in_all());
+  Progress progress(run.label, by_documents ? documents.documents_in_all() : bytes_in_all,
+                    by_documents ? ProgressUnit{"review"} : ProgressUnit{"MB", 1e-6});
+  progress.resume_at(by_documents ? counts.documents
+                                  : static_cast<int64_t>(documents.bytes_read()));
 
   const auto read_next = [&] {
     return std::async(std::launch::async, [&reader] { return reader.next(); });
@@ -86,23 +91,21 @@ double embed_documents(Documents& documents, EmbeddingModel& model, const Window
     if (window.documents() == 0) break;
     next = read_next();
 
-    int64_t tokens_done = 0, bytes_shown = 0;
+    int64_t tokens_done = 0, shown = 0;
     const int64_t tokens = window.begin.back();
+    const int64_t amount = by_documents ? window.documents() : static_cast<int64_t>(window.bytes);
     const auto show = [&](int64_t batch_tokens) {
       tokens_done += batch_tokens;
       const double elapsed = std::max(seconds_since(start), 1e-9);
-      const auto bytes = static_cast<int64_t>(static_cast<double>(window.bytes) *
-                                              static_cast<double>(tokens_done) /
-                                              static_cast<double>(std::max<int64_t>(1, tokens)));
+      const auto done =
+          static_cast<int64_t>(static_cast<double>(amount) * static_cast<double>(tokens_done) /
+                               static_cast<double>(std::max<int64_t>(1, tokens)));
+      progress.rate(static_cast<double>(encoder.encoded_tokens()) / elapsed, "token");
       progress.note(fmt::format(
-          "{:.4g} sentences/s, {:.4g} tokens/s, {:.1f} % padding",
-          static_cast<double>(counts.sentences - before.sentences + encoder.encoded_sentences() -
-                              (counts.encoded_sentences - before.encoded_sentences)) /
-              elapsed,
-          static_cast<double>(encoder.encoded_tokens()) / elapsed,
+          "{:.1f} % padding",
           100 - 100 * static_cast<double>(encoder.encoded_tokens()) /
                     static_cast<double>(std::max<int64_t>(1, encoder.padded_tokens()))));
-      progress.advance(bytes - std::exchange(bytes_shown, bytes));
+      progress.advance(done - std::exchange(shown, done));
     };
 
     sink.begin_window(window);
@@ -128,7 +131,7 @@ double embed_documents(Documents& documents, EmbeddingModel& model, const Window
     counts.replaced += window.replaced;
     counts.empty += static_cast<int64_t>(window.empty.size());
     sink.end_window(window, counts);
-    progress.advance(static_cast<int64_t>(window.bytes) - bytes_shown);
+    progress.advance(amount - shown);
   }
   progress.finish();
   return seconds_since(start);

@@ -228,7 +228,7 @@ Factorization factorize(Context& context, const Domain& domain, const BaselineOp
 
   Factorization best;
   best.valid = -1;
-  Progress progress("mf", options.epochs * factorizer.steps_per_epoch(), "steps");
+  Progress progress("mf", options.epochs * factorizer.steps_per_epoch(), {"step"});
   for (int64_t epoch = 1; epoch <= options.epochs; ++epoch) {
     factorizer.epoch(epoch, progress);
     best.epochs = epoch;
@@ -244,7 +244,7 @@ Factorization factorize(Context& context, const Domain& domain, const BaselineOp
     } else if (options.patience > 0 && epoch - best.best_epoch >= options.patience) {
       break;
     }
-    progress.note(fmt::format("epoch {}, NDCG@10 {:.4f} (best {:.4f})", epoch, value, best.valid));
+    progress.note(fmt::format("NDCG@10 {:.4f}, best {:.4f}, epoch {}", value, best.valid, epoch));
   }
   progress.finish();
   if (!validates) {

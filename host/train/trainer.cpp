@@ -73,8 +73,8 @@ class Trainer {
   TrainOutcome run() {
     const int64_t per_epoch = assembler_.steps_per_epoch();
     const int64_t total = config_.train.epochs * per_epoch;
-    Progress progress("training", total, "steps");
-    progress.advance(state_.step);
+    Progress progress("training", total, {"step"});
+    progress.resume_at(state_.step);
     while (state_.step < total && !state_.finished) {
       step(progress);
       const bool epoch_done = state_.step % per_epoch == 0;
@@ -138,7 +138,7 @@ class Trainer {
                {"norm/horizontal", report.horizontal_norm},
                {"norm/gradient", report.gradient_norm},
                {"target_probability", report.target_probability}});
-    progress.note(fmt::format("loss {:.4f} (L_C {:.4f} + {:.4f}, L_O {:.4f}, L_A {:.4f})", total,
+    progress.note(fmt::format("loss {:.4f}, L_C {:.4f} + {:.4f}, L_O {:.4f}, L_A {:.4f}", total,
                               report.score_source, report.score_target, report.vertical,
                               report.horizontal));
     if (config_.train.target_supervision == Supervision::positives &&
@@ -197,8 +197,8 @@ class Trainer {
     const json metrics = metric_fields(valid.all);
     for (const auto& [key, number] : metrics.items()) fields["valid/" + key] = number;
     log_->add(fields);
-    progress.note(fmt::format("epoch {}, {} {:.4f} (best {:.4f})", epoch, config_.train.metric,
-                              value, state_.best));
+    progress.note(fmt::format("{} {:.4f}, best {:.4f}, epoch {}", config_.train.metric, value,
+                              state_.best, epoch));
   }
 
   void save_best() {

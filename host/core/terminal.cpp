@@ -1,0 +1,91 @@
+#include "host/core/terminal.h"
+
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <string_view>
+
+namespace cfaa {
+namespace {
+
+constexpr int kUnknownWidth = 80;
+
+bool starts_character(char byte) {
+  return (static_cast<unsigned char>(byte) & 0xC0) != 0x80;
+}
+
+int columns_of(const std::string& text) {
+  int columns = 0;
+  for (const char byte : text) columns += starts_character(byte);
+  return columns;
+}
+
+}  // namespace
+
+std::string cut_to_columns(const std::string& text, int columns) {
+  std::size_t end = 0;
+  for (int shown = 0; end < text.size(); ++end) {
+    if (starts_character(text[end]) && ++shown > columns) break;
+  }
+  return text.substr(0, end);
+}
+
+Terminal& Terminal::standard_error() {
+  static Terminal terminal;
+  return terminal;
+}
+
+bool Terminal::is_terminal() const {
+  return ::isatty(STDERR_FILENO) == 1;
+}
+
+bool Terminal::has_color() const {
+  const char* no_color = std::getenv("NO_COLOR");
+  const char* kind = std::getenv("TERM");
+  return is_terminal() && (no_color == nullptr || *no_color == '\0') && kind != nullptr &&
+         std::string_view(kind) != "dumb";
+}
+
+int Terminal::width() const {
+  winsize size{};
+  if (::ioctl(STDERR_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col == 0) return kUnknownWidth;
+  return size.ws_col;
+}
+
+void Terminal::erase_status() {
+  if (status_.empty()) return;
+  // A window that became narrower has wrapped what was drawn: its first row is further up.
+  const int rows_above = (columns_of(status_) - 1) / std::max(1, width());
+  if (rows_above > 0) std::fprintf(stderr, "\033[%dA", rows_above);
+  std::fputs("\r\033[J", stderr);
+}
+
+void Terminal::line(const std::string& text) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  erase_status();
+  std::fprintf(stderr, "%s\n%s", text.c_str(), status_.c_str());
+  std::fflush(stderr);
+}
+
+void Terminal::status(const std::string& text) {
+  if (!is_terminal()) return;
+  const std::lock_guard<std::mutex> lock(mutex_);
+  erase_status();
+  // The last column stays free: some terminals wrap as soon as it is written.
+  status_ = cut_to_columns(text, std::max(1, width() - 1));
+  std::fputs(status_.c_str(), stderr);
+  std::fflush(stderr);
+}
+
+void Terminal::keep_status() {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  if (status_.empty()) return;
+  status_.clear();
+  std::fputc('\n', stderr);
+  std::fflush(stderr);
+}
+
+}  // namespace cfaa
