@@ -10,7 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "host/core/dtype.h"
-#include "host/embed/review_embeddings.h"
+#include "host/embed/review_sums.h"
 #include "host/io/atomic_file.h"
 #include "host/io/npy.h"
 
@@ -41,8 +41,6 @@ void write_reviews(const Domain& domain, int64_t width) {
   const auto path = [&](const char* name) { return (domain.path / name).string(); };
   const int64_t rows = domain.train.size();
   write_random(path("review_sums.npy"), rows, width);
-  write_random(path("user_reviews.npy"), domain.users.size(), width);
-  write_random(path("item_reviews.npy"), domain.items.size(), width);
   const std::vector<int32_t> ones(static_cast<std::size_t>(rows), 1);
   write_npy(path("review_counts.npy"), {rows}, ones.data());
   const nlohmann::json description = {{"format", 1},

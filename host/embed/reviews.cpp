@@ -8,7 +8,7 @@
 #include "host/core/error.h"
 #include "host/core/log.h"
 #include "host/embed/resumable_files.h"
-#include "host/embed/review_embeddings.h"
+#include "host/embed/review_sums.h"
 #include "host/io/mapped_file.h"
 
 namespace cfaa {

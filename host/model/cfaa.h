@@ -74,7 +74,6 @@ class Cfaa {
   struct Forward {
     std::vector<TowerRun<T>> runs;  // source user, source item, target user, target item
     MatrixView<T> z;                // (all rows, 2 D), users in the left half
-    std::vector<MatrixView<T>> hidden;
   };
   Forward forward(Context& context, const Batch<T>& batch, const StepState* state, MathMode math);
   void align(Context& context, const Batch<T>& batch, MatrixView<T> z, MatrixView<T> dz,

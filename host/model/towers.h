@@ -53,7 +53,6 @@ class Towers {
   Towers(Context& context, const ModelOptions& options, const ModelShape& shape,
          Parameters<T>& parameters);
 
-  int64_t input_dim() const { return input_dim_; }
   // Not where every input passes them by: Z is then a sum of rows.
   bool has_layers() const { return skipped_ < input_dim_; }
 

@@ -1,5 +1,7 @@
 #include "host/train/review_vectors.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 
@@ -7,15 +9,11 @@
 
 namespace cfaa {
 
-ReviewSums review_sums(ReviewEmbeddings embeddings) {
-  const auto owner = std::make_shared<const ReviewEmbeddings>(std::move(embeddings));
-  return {owner->sums.dtype(),
-          owner->sums.bytes().data(),
-          owner->counts.mapped<int32_t>(),
-          owner->width,
-          owner,
-          [owner] { owner->sums.forget_pages(); }};
-}
+namespace {
+
+constexpr int32_t kMostSentences = 1 << 20;  // of one review
+
+}  // namespace
 
 ReviewVectors::ReviewVectors(const Domain& domain, ReviewSums sums, ReviewScale scale)
     : sums_(std::move(sums)), scale_(scale), dim_(sums_.width) {
@@ -32,6 +30,16 @@ void ReviewVectors::read_sum(int64_t row, float* out) const {
   convert<float>(sums_.dtype, sums_.sum + first, 1, dim_, out);
 }
 
+void ReviewVectors::check_row(int64_t row, const std::vector<float>& sum) const {
+  const int32_t count = sentences(row);
+  const bool finite = std::all_of(sum.begin(), sum.end(), [](float x) { return std::isfinite(x); });
+  if (count >= 0 && count <= kMostSentences && finite) return;
+  throw Error(fmt::format(
+      "{}: row {} has {}; make the embeddings again with 'cfaa_gpu embed "
+      "--fresh'",
+      sums_.origin, row, finite ? fmt::format("{} sentences", count) : "a sum that is not finite"));
+}
+
 void ReviewVectors::add_totals(const Domain& domain) {
   const PerSide<int64_t> count = {domain.users.size(), domain.items.size()};
   for (const std::size_t side : {kUser, kItem}) {
@@ -44,6 +52,7 @@ void ReviewVectors::add_totals(const Domain& domain) {
     if (row % kRowsInMemory == 0) sums_.forget_pages();
     const auto r = static_cast<std::size_t>(row);
     read_sum(row, sum.data());
+    check_row(row, sum);
     for (const std::size_t side : {kUser, kItem}) {
       const auto entity =
           static_cast<std::size_t>(side == kUser ? domain.train.user[r] : domain.train.item[r]);

@@ -6,33 +6,18 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <functional>
-#include <memory>
 #include <vector>
 
-#include "host/core/dtype.h"
 #include "host/data/dataset.h"
-#include "host/embed/review_embeddings.h"
+#include "host/embed/review_sums.h"
 #include "host/model/batch.h"
 #include "host/model/model_options.h"
 
 namespace cfaa {
 
-// The sums and counts of a domain's training interactions, wherever they lie.
-struct ReviewSums {
-  DType dtype = DType::f32;        // of the sums: float32 or float16
-  const std::byte* sum = nullptr;  // (training interactions, width)
-  const int32_t* count = nullptr;  // (training interactions)
-  int64_t width = 0;
-  std::shared_ptr<const void> owner;           // keeps both alive
-  std::function<void()> forget_pages = [] {};  // of a mapped file that was read from end to end
-};
-
-// What `embed` wrote; it stays mapped.
-ReviewSums review_sums(ReviewEmbeddings embeddings);
-
 class ReviewVectors {
  public:
+  // Error for a sum that is not finite and for a number of sentences that no review has.
   ReviewVectors(const Domain& domain, ReviewSums sums, ReviewScale scale);
 
   int64_t dim() const { return dim_; }
@@ -47,6 +32,7 @@ class ReviewVectors {
  private:
   int32_t sentences(int64_t row) const { return sums_.count[row]; }
   void read_sum(int64_t row, float* out) const;
+  void check_row(int64_t row, const std::vector<float>& sum) const;
   void add_totals(const Domain& domain);
   void find_moments(std::size_t side);
 

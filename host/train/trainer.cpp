@@ -267,11 +267,11 @@ TrainingData load_training_data(const Dataset& dataset, const ModelOptions& mode
   TrainingData data{dataset, {}, {}};
   for (std::size_t d = 0; d < 2; ++d) data.neighbours[d] = make_neighbours(data.domain(d));
   if (!model.has("review")) return data;
-  auto [source, target] = load_review_embeddings(dataset);
-  data.reviews[kSource] = std::make_unique<ReviewVectors>(
-      dataset.source, review_sums(std::move(source)), model.review_scale);
-  data.reviews[kTarget] = std::make_unique<ReviewVectors>(
-      dataset.target, review_sums(std::move(target)), model.review_scale);
+  auto [source, target] = load_review_sums(dataset);
+  data.reviews[kSource] =
+      std::make_unique<ReviewVectors>(dataset.source, std::move(source), model.review_scale);
+  data.reviews[kTarget] =
+      std::make_unique<ReviewVectors>(dataset.target, std::move(target), model.review_scale);
   return data;
 }
 

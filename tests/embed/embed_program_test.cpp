@@ -12,7 +12,7 @@
 #include <thread>
 
 #include "bench/reference/encoder.h"
-#include "host/embed/review_embeddings.h"
+#include "host/embed/review_sums.h"
 #include "host/io/npy.h"
 #include "tests/data/raw_reviews.h"
 #include "tests/embed/embed_case.h"
@@ -183,7 +183,7 @@ TEST_F(EmbedProgram, APreparedDirectoryIsEmbeddedKilledOrNot) {
   EXPECT_NE(nothing_left.out.find("all of it was there"), std::string::npos) << nothing_left.out;
   EXPECT_EQ(files_of(folder_.path("data")) == files_of(folder_.path("whole")), true);
   const Dataset data = load_dataset(folder_.path("data"));
-  EXPECT_EQ(load_review_embeddings(data).first.width, shape_.hidden);
+  EXPECT_EQ(load_review_sums(data).first.width, shape_.hidden);
   const auto summary = nlohmann::json::parse(whole.out);
   EXPECT_EQ(summary["target"]["rows"], data.target.train.size());
 }

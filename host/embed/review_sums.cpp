@@ -1,13 +1,15 @@
-#include "host/embed/review_embeddings.h"
+#include "host/embed/review_sums.h"
 
 #include <fmt/format.h>
 
 #include <filesystem>
+#include <nlohmann/json.hpp>
 
 #include "host/core/error.h"
 #include "host/data/review_text.h"
 #include "host/embed/resumable_files.h"
 #include "host/io/json_file.h"
+#include "host/io/npy.h"
 
 namespace cfaa {
 namespace {
@@ -66,33 +68,39 @@ json read_embed_json(const Domain& domain) {
   return description;
 }
 
-ReviewEmbeddings load_review_embeddings(const Domain& domain) {
-  json description = read_embed_json(domain);
+ReviewSums load_review_sums(const Domain& domain) {
+  const json description = read_embed_json(domain);
   const json identity = review_identity(domain);
   for (const auto& [key, value] : identity.items()) {
     if (description["settings"].value(key, json()) == value) continue;
     stale(domain, key == "text" ? "was made from other review texts than there are now"
                                 : "was made from other users, items or splits than there are now");
   }
-  const int64_t width = description["width"];
-  return {open_matrix(domain, "review_sums.npy", {domain.train.size(), width}),
-          open_matrix(domain, "review_counts.npy", {domain.train.size()}),
-          open_matrix(domain, "user_reviews.npy", {domain.users.size(), width}),
-          open_matrix(domain, "item_reviews.npy", {domain.items.size(), width}),
+  struct Files {
+    NpyFile sums, counts;
+  };
+  const int64_t rows = domain.train.size(), width = description["width"];
+  const auto files =
+      std::make_shared<const Files>(Files{open_matrix(domain, "review_sums.npy", {rows, width}),
+                                          open_matrix(domain, "review_counts.npy", {rows})});
+  return {files->sums.dtype(),
+          files->sums.bytes().data(),
+          files->counts.mapped<int32_t>(),
           width,
-          std::move(description)};
+          files,
+          [files] { files->sums.forget_pages(); },
+          files->sums.path()};
 }
 
-std::pair<ReviewEmbeddings, ReviewEmbeddings> load_review_embeddings(const Dataset& data) {
-  ReviewEmbeddings source = load_review_embeddings(data.source);
-  ReviewEmbeddings target = load_review_embeddings(data.target);
-  json a = source.description["settings"], b = target.description["settings"];
+std::pair<ReviewSums, ReviewSums> load_review_sums(const Dataset& data) {
+  std::pair sums = {load_review_sums(data.source), load_review_sums(data.target)};
+  json a = read_embed_json(data.source)["settings"], b = read_embed_json(data.target)["settings"];
   // What is each domain's own, and the type, which is converted.
   for (const char* key : {"dataset", "text", "dtype"}) a.erase(key), b.erase(key);
   if (const std::string what = setting_difference(a, b); !what.empty()) {
     stale(data.target, fmt::format("the source was embedded with {}", what));
   }
-  return {std::move(source), std::move(target)};
+  return sums;
 }
 
 }  // namespace cfaa
