@@ -1,6 +1,6 @@
 #pragma once
 
-// Two domains in memory to time training steps on: made-up interactions with a long tail of
+// Two domains in memory to time training steps on: synthetic interactions with a long tail of
 // popular items, and review vectors that are random numbers. No files.
 
 #include <cstdint>

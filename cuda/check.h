@@ -4,7 +4,7 @@
 //
 //   CFAA_CUDA_CHECK(cudaStreamSynchronize(stream));   // throws cfaa::Error
 //   CFAA_CUDA_CHECK(cublasSetStream(blas, stream));
-//   CFAA_CUDA_WARN(cudaFree(memory));                 // destructors: says so on stderr, goes on
+//   CFAA_CUDA_WARN(cudaFree(memory));                 // destructors: says so on stderr, continues
 
 #include <cublas_v2.h>
 #include <cuda_runtime_api.h>

@@ -200,7 +200,7 @@ void add_embed(CLI::App& app) {
   command->add_option("--id-field", arguments->id_field,
                       "a field or column that is kept beside, in NAME.ids.tsv");
   command->add_flag("--fresh", arguments->fresh,
-                    "begin again: forget an interrupted run, replace embeddings that are there");
+                    "start over: forget an interrupted run, replace embeddings that are there");
   command->add_option("--config", arguments->config, "configuration with an 'embed' section");
   command->add_flag("--json", arguments->json, "machine output on stdout");
   arguments->device.add_to(*command);

@@ -56,7 +56,7 @@ void add_synthesize(CLI::App& app) {
       ->capture_default_str();
   command->add_option("--shift", options.shift, "how far the domains lie apart; 0: not at all")
       ->capture_default_str();
-  command->add_option("--seed", options.seed, "of every draw")->capture_default_str();
+  command->add_option("--seed", options.seed, "random seed of every draw")->capture_default_str();
   command->add_option("--compress", arguments->compress, "none, gz or zst")
       ->capture_default_str()
       ->check(CLI::IsMember({"none", "gz", "zst"}));

@@ -157,7 +157,7 @@ void run(Arguments& arguments) {
               {place, arguments.from, arguments.trace, arguments.trace_steps, &stop_requested});
     if (outcome.stopped) {
       log_info(
-          fmt::format("stopped after step {}; the same command goes on from there", outcome.steps));
+          fmt::format("stopped after step {}; the same command resumes from there", outcome.steps));
       throw CLI::RuntimeError(130);
     }
     results.push_back(outcome.result);
@@ -177,7 +177,7 @@ void add_train(CLI::App& app) {
   command->add_option("--set", arguments->assignments, "section.key=value, over the configuration");
   command->add_option("--seeds", arguments->seeds, "train this many times, seed by seed")
       ->check(CLI::Range(1, 1000));
-  command->add_option("--from", arguments->from, "go on from the checkpoint of this step");
+  command->add_option("--from", arguments->from, "resume from the checkpoint of this step");
   command->add_option("--trace", arguments->trace, "write the first steps' arrays to this folder");
   command->add_option("--trace-steps", arguments->trace_steps, "steps to trace")
       ->check(CLI::Range(1, 1000000));

@@ -1,4 +1,4 @@
-"""The alignment ops beside PyTorch, POT and OTT-JAX, timed in one sitting on the same threads.
+"""The alignment ops beside PyTorch, POT and OTT-JAX, timed in turn on the same threads.
 
     bench/peers/run build/cpu/cfaa_gpu            makes an environment with the peers, then this
 

@@ -1,4 +1,4 @@
-"""`cfaa_gpu embed` beside sentence-transformers, bare PyTorch and onnxruntime, in one sitting.
+"""`cfaa_gpu embed` beside sentence-transformers, bare PyTorch and onnxruntime, timed in turn.
 
     tools/get_model minilm
     bench/peers/encoder_run build/cpu/cfaa_gpu [--sentences 8000]

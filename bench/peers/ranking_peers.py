@@ -1,4 +1,4 @@
-"""Ranking by the MLP scorer (with the dot product) beside PyTorch, in one sitting.
+"""Ranking by the MLP scorer (with the dot product) beside PyTorch, timed in turn.
 
     python bench/peers/ranking_peers.py build/cpu/cfaa_gpu [--threads 2]
 

@@ -1,4 +1,4 @@
-"""Tokenizers and sentence splitter beside PyPI tokenizers and spaCy, one thread, in one sitting.
+"""Tokenizers and sentence splitter beside PyPI tokenizers and spaCy, one thread, timed in turn.
 
     python3 bench/peers/text_peers.py build/cpu/cfaa_gpu [--rounds 5]
 

@@ -1,4 +1,4 @@
-"""A step of CFAA (variant full) beside the same step in PyTorch, eager and compiled, in one sitting.
+"""A step of CFAA (variant full) beside the same step in PyTorch, eager and compiled, timed in turn.
 
     cmake --build --preset cpu --target cfaa_gpu random_reviews
     python bench/peers/training_peers.py build/cpu [--threads 2]

@@ -4,7 +4,7 @@
 // A column is taken out of Z once, as x = (z - centre) / spread, and sorted: the iteration depends
 // on the multiset only, and with x and M ascending the nearest M of each x, whose exponent the
 // softmax subtracts, is found by walking. M stays ascending because the weights of M_j' > M_j grow
-// with x against those of M_j (monotone likelihood ratio); rounding is mended after each step.
+// with x against those of M_j (monotone likelihood ratio); rounding is repaired after each step.
 //
 // Cost: N K exponentials a column and iteration, vectors along j, about 18 vector operations each.
 

@@ -262,7 +262,7 @@ Interactions read_reviews(const std::vector<std::string>& paths, const PrepareOp
       throw Error(fmt::format(
           "{}:{}: {}{}", line.file, line.line, line.reason,
           tolerated > 0 ? fmt::format(" ({} bad lines before it were left out)", tolerated)
-                        : "; mend it, or leave bad lines out with --skip-bad N"));
+                        : "; fix it, or leave bad lines out with --skip-bad N"));
     }
     if (file.input) result.inputs.push_back(std::move(file.input));
     report.files.push_back(std::move(file.report));

@@ -166,7 +166,7 @@ EmbedReport embed_corpus(const CorpusRequest& request, EmbeddingModel& model) {
   plan.fresh = request.fresh;
   if (!plan.resumable) {
     log_info((request.input == "-" ? std::string("standard input") : request.input) +
-             " cannot be read a second time: if this run is interrupted, it has to begin again");
+             " cannot be read a second time: if this run is interrupted, it has to start over");
   }
   ResumableFiles files(std::move(plan));
 
@@ -175,7 +175,7 @@ EmbedReport embed_corpus(const CorpusRequest& request, EmbeddingModel& model) {
   report.width = width;
   report.resumed_at = report.counts.documents;
   if (report.resumed_at > 0) {
-    log_info(fmt::format("going on behind document {} of an interrupted run", report.resumed_at));
+    log_info(fmt::format("resuming after document {} of an interrupted run", report.resumed_at));
   }
   const auto rows = [&] {
     return request.by_sentence ? report.counts.sentences : report.counts.documents;

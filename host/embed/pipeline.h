@@ -40,7 +40,7 @@ struct EmbedCounts {
   static EmbedCounts from_json(const nlohmann::json& object);  // null: zeros
 };
 
-// What a journal keeps of a run: its counts, and its windows' size, which a run that goes on takes
+// What a journal keeps of a run: its counts, and its windows' size, which a resumed run takes
 // over, so that its windows are those that would have been.
 nlohmann::json resume_state(const EmbedCounts& counts, int64_t window_sentences);
 int64_t resumed_window(const nlohmann::json& state, int64_t otherwise);

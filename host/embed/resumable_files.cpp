@@ -106,7 +106,7 @@ void ResumableFiles::fail(const std::string& path, const char* what) const {
       "{}: {}: {}{}", path, what, std::strerror(reason),
       !full ? ""
       : plan_.resumable
-          ? "; free some room and run the same command again: it goes on where it stopped"
+          ? "; free some room and run the same command again: it resumes where it stopped"
           : "; free some room and run the command again"));
 }
 
@@ -154,8 +154,8 @@ void ResumableFiles::read_journal() {
   }
   if (const std::string what = setting_difference(*settings, plan_.settings); !what.empty()) {
     throw Error(
-        fmt::format("{}: the interrupted run had {}; go on with the same input, model and "
-                    "settings, or begin again with --fresh",
+        fmt::format("{}: the interrupted run had {}; resume with the same input, model and "
+                    "settings, or start over with --fresh",
                     plan_.journal, what));
   }
   state_ = last.at("state");
@@ -174,8 +174,8 @@ void ResumableFiles::open_files() {
     struct stat status {};
     if (::fstat(descriptor, &status) != 0) fail(path, "cannot be read");
     if (static_cast<uint64_t>(status.st_size) < sizes_[i]) {
-      throw Error(fmt::format("{}: is shorter than {} says; begin again with --fresh", path,
-                              plan_.journal));
+      throw Error(
+          fmt::format("{}: is shorter than {} says; start over with --fresh", path, plan_.journal));
     }
     if (::ftruncate(descriptor, static_cast<off_t>(sizes_[i])) != 0) fail(path, "cannot be cut");
   }

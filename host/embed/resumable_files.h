@@ -5,7 +5,7 @@
 // While a run is under way, NAME.partial stands for each file and a journal tells how far they are.
 // A window is done when its bytes are on disk in every file and then its line is in the journal, in
 // this order; whatever lies behind the last line is cut off and made again. At the end the files
-// are moved to their names and the journal goes. Killed at any moment, the next run goes on; the
+// are moved to their names and the journal goes. Killed at any moment, the next run resumes; the
 // journal knows the settings of the run and refuses others.
 
 #include <cstdint>
@@ -27,7 +27,7 @@ class ResumableFiles {
     // Where the files go in the end. The last is the one that says that the set is whole: an old
     // one is removed before any other file is replaced. Empty files are not kept.
     std::vector<std::string> files;
-    nlohmann::json settings;  // an object of plain values: what must be equal to go on
+    nlohmann::json settings;  // an object of plain values: what must be equal to resume
     bool resumable = true;    // false: standard input, which cannot be read a second time
     bool fresh = false;       // drop what an earlier run has left
   };

@@ -187,7 +187,7 @@ EmbedReport embed_reviews(const Domain& domain, const ReviewsRequest& request,
   report.counts = EmbedCounts::from_json(files.state());
   report.resumed_at = report.counts.documents;
   if (report.resumed_at > 0) {
-    log_info(fmt::format("{}: going on behind review {} of an interrupted run", domain.name,
+    log_info(fmt::format("{}: resuming after review {} of an interrupted run", domain.name,
                          report.resumed_at));
   }
   if (!files.complete()) {

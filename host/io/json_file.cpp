@@ -21,7 +21,7 @@ json read_json(const std::filesystem::path& path) {
     return json::parse(text);
   } catch (const json::parse_error& error) {
     const auto end = text.begin() + static_cast<std::ptrdiff_t>(std::min(text.size(), error.byte));
-    throw Error(fmt::format("{}: line {}: is not valid JSON near byte {}; mend it there",
+    throw Error(fmt::format("{}: line {}: is not valid JSON near byte {}; fix it there",
                             path.string(), 1 + std::count(text.begin(), end, '\n'), error.byte));
   } catch (const json::exception&) {  // a number that no double can hold
     throw Error(path.string() + ": is not valid JSON: a number is out of range");

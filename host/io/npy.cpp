@@ -43,7 +43,7 @@ class HeaderText {
       }
     }
     skip_space();
-    if (at_ != text_.size()) fail("goes on after its dictionary");
+    if (at_ != text_.size()) fail("has text after its dictionary");
     if (!descr || !order || !shape) fail("lacks 'descr', 'fortran_order' or 'shape'");
   }
 

@@ -9,12 +9,13 @@ OptionSet alignment_option_set(AlignmentOptions& o) {
   set.add("alpha_scale", o.typical.alpha_scale,
           "alpha in units of the attribute's variance (relative), or as it is (the paper)",
           {{"relative", AlphaScale::relative}, {"absolute", AlphaScale::absolute}});
-  set.add("typical_iterations", o.typical.iterations, "rounds of the soft assignment", at_least(1));
+  set.add("typical_iterations", o.typical.iterations, "iterations of the soft assignment",
+          at_least(1));
   set.add("ot_solver", o.coupling.solver, "entropic couplings, or the exact sorted pairing",
           {{"sinkhorn", OtSolver::sinkhorn}, {"exact", OtSolver::exact}});
   set.add("epsilon", o.coupling.epsilon, "entropy, in units of an attribute's mean cost",
           positive());
-  set.add("sinkhorn_iterations", o.coupling.iterations, "most iterations of a coupling",
+  set.add("sinkhorn_iterations", o.coupling.iterations, "maximum iterations of a coupling",
           at_least(1));
   set.add("sinkhorn_tolerance", o.coupling.tolerance,
           "L1 marginal error at which a coupling stops; 0: never", at_least(0));
@@ -25,7 +26,7 @@ OptionSet alignment_option_set(AlignmentOptions& o) {
           "nu as it is (the paper), or in units of the Gram matrix's mean diagonal",
           {{"absolute", NuScale::absolute}, {"relative", NuScale::relative}});
   set.add("delta", o.slim.delta, "smoothing of SLIM's penalty", positive());
-  set.add("slim_iterations", o.slim.iterations, "most rounds of SLIM", at_least(1));
+  set.add("slim_iterations", o.slim.iterations, "maximum iterations of SLIM", at_least(1));
   set.add("slim_tolerance", o.slim.tolerance,
           "relative fall of SLIM's objective at which it stops; 0: never", at_least(0));
   set.add("slim_step", o.slim.step, "the exact minimiser, or the formula that the paper prints",

@@ -11,15 +11,15 @@ OptionSet baseline_option_set(BaselineOptions& options) {
           at_least(1));
   set.add("shrink", options.shrink, "itemknn: added to the similarity's denominator", at_least(0));
   set.add("dim", options.dim, "mf: attributes", between(1, 4096));
-  set.add("learning_rate", options.learning_rate, "mf: of Adam", positive());
+  set.add("learning_rate", options.learning_rate, "mf: learning rate of Adam", positive());
   set.add("weight_decay", options.weight_decay, "mf: decoupled, times the learning rate",
           at_least(0));
-  set.add("epochs", options.epochs, "mf: epochs at most", at_least(1));
+  set.add("epochs", options.epochs, "mf: maximum number of epochs", at_least(1));
   set.add("batch_size", options.batch_size, "mf: positives in a step", between(1, 65536));
   set.add("negatives", options.negatives, "mf: sampled negatives of a positive", between(1, 64));
   set.add("patience", options.patience,
           "mf: validations without a better one before it stops; 0: never", at_least(0));
-  set.add("seed", options.seed, "mf: of everything random", at_least(0));
+  set.add("seed", options.seed, "mf: random seed", at_least(0));
   return set;
 }
 

@@ -1,7 +1,7 @@
 #pragma once
 
 // Fills a batch: which interactions, which negatives, what each row's histories and reviews are. A
-// batch is a function of the seed and the step alone, so a run can go on anywhere, and threads do
+// batch is a function of the seed and the step alone, so a run can resume anywhere, and threads do
 // not matter.
 //
 // Step by step an epoch goes through a random permutation of the interactions; a domain that runs

@@ -188,7 +188,7 @@ std::optional<Checkpoints::Found> Checkpoints::newest(int64_t step) const {
     const std::string before =
         chosen == known.begin()
             ? "there is none before it: start over with --fresh"
-            : fmt::format("go on from the one before it with --from {}", *(chosen - 1));
+            : fmt::format("resume from the one before it with --from {}", *(chosen - 1));
     throw Error(fmt::format("{}; {}", damage.what(), before));
   }
 }

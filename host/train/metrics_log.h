@@ -1,7 +1,7 @@
 #pragma once
 
 // What a run did, line by line: `metrics.jsonl`, one JSON object a line with its step, and the same
-// numbers as a TensorBoard event file under `tensorboard/`. A run that goes on from a checkpoint
+// numbers as a TensorBoard event file under `tensorboard/`. A run that resumes from a checkpoint
 // drops the lines after it, so the file is that of an uninterrupted run.
 
 #include <filesystem>

@@ -1,7 +1,7 @@
 #pragma once
 
 // A random permutation of 0 .. size - 1 as a function: element i is computed when asked for, so a
-// run can stop and go on anywhere without keeping a shuffled list. A Feistel network over the next
+// run can stop and resume anywhere without keeping a shuffled list. A Feistel network over the next
 // power of four, its round function Philox; values beyond `size` walk on along their cycle.
 
 #include <cstdint>

@@ -4,21 +4,21 @@ namespace cfaa {
 
 OptionSet train_option_set(TrainOptions& options) {
   OptionSet set("train");
-  set.add("epochs", options.epochs, "epochs at most", at_least(0));
+  set.add("epochs", options.epochs, "maximum number of epochs", at_least(0));
   set.add("batch_size", options.batch_size, "interactions of each domain in a step, N",
           between(1, 65536));
   set.add("epoch", options.epoch, "whose interactions an epoch goes through once",
           {{"target", EpochLength::target},
            {"source", EpochLength::source},
            {"longest", EpochLength::longest}});
-  set.add("seed", options.seed, "of everything random", at_least(0));
+  set.add("seed", options.seed, "random seed", at_least(0));
   set.add("loss", options.loss, "L_C: cross entropy (the paper's), or pairwise",
           {{"bce", ScoreLoss::bce}, {"bpr", ScoreLoss::bpr}});
   set.add("reduction", options.reduction, "L_C as a mean over a domain's rows, or the paper's sum",
           {{"mean", Reduction::mean}, {"sum", Reduction::sum}});
   set.add("target_supervision", options.target_supervision,
           "what the target's scores learn from: positives and sampled negatives, positives alone "
-          "(the paper's letter), nothing",
+          "(as in the paper), nothing",
           {{"negatives", Supervision::negatives},
            {"positives", Supervision::positives},
            {"none", Supervision::none}});
@@ -35,7 +35,7 @@ OptionSet train_option_set(TrainOptions& options) {
           {{"constant", LambdaSchedule::constant}, {"warmup", LambdaSchedule::warmup}});
   set.add("lambda.warmup_epochs", options.warmup_epochs, "epochs until the lambdas are whole",
           at_least(1));
-  set.add("learning_rate", options.learning_rate, "of Adam, for layers", positive());
+  set.add("learning_rate", options.learning_rate, "learning rate of Adam, for layers", positive());
   set.add("table_rate", options.table_rate, "of Adam, for the rows of tables", positive());
   set.add("beta1", options.beta1, "decay of Adam's first moment", between(0, 0.9999));
   set.add("beta2", options.beta2, "decay of Adam's second moment", between(0, 0.999999));

@@ -102,7 +102,7 @@ class Trainer {
     if (found.has_value()) {
       restore_parameters<T>(context_, found->arrays, model_.parameters(), true);
       state_ = found->state;
-      log_info(fmt::format("going on from step {} of {}", state_.step, options_.run.string()));
+      log_info(fmt::format("resuming from step {} of {}", state_.step, options_.run.string()));
       return;
     }
     runner_.load(0);

@@ -5,7 +5,7 @@
 //
 //   run.json            the configuration, the data and its hash
 //   metrics.jsonl       losses, gradient norms and validations, by step; tensorboard/ likewise
-//   checkpoints/        to go on from (host/train/checkpoint.h)
+//   checkpoints/        to resume from (host/train/checkpoint.h)
 //   best.safetensors    the parameters of the best validation, best.json
 //   result.json         metrics of the test split, both domains
 //   target_users.tsv, source_users.tsv    the same, user by user (host/eval/user_metrics_file.h)
@@ -25,7 +25,7 @@ namespace cfaa {
 
 struct TrainerOptions {
   std::filesystem::path run;    // the run's directory
-  int64_t from = -1;            // checkpoint to go on from; -1: the newest
+  int64_t from = -1;            // checkpoint to resume from; -1: the newest
   std::filesystem::path trace;  // "": no trace
   int64_t trace_steps = 1;
   const std::atomic<bool>* stop = nullptr;  // set by a signal: finish the step, checkpoint, leave

@@ -1,4 +1,4 @@
-// Stopped anywhere, embedding goes on to the same bytes; with anything changed it says so.
+// Stopped anywhere, embedding resumes to the same bytes; with anything changed it says so.
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -229,7 +229,7 @@ TEST_F(EmbedResume, AFullDiskIsSaidAndTheRunGoesOnWhenThereIsRoom) {
   const std::string error = error_of([&] { run_corpus(request_, engine); });
 
   EXPECT_NE(error.find("No space left"), std::string::npos) << error;
-  EXPECT_NE(error.find("goes on where it stopped"), std::string::npos) << error;
+  EXPECT_NE(error.find("resumes where it stopped"), std::string::npos) << error;
   EXPECT_EQ(::mount("tmpfs", disk.c_str(), "tmpfs", MS_REMOUNT, "size=2m"), 0);
   const EmbedReport report = run_corpus(request_, engine);
   EXPECT_GT(report.resumed_at, 0);

@@ -194,7 +194,7 @@ TEST_P(ModelGradient, IsRightForPairsOfTheSourceAlone) {
   expect_right(options, train);
 }
 
-TEST_P(ModelGradient, IsRightForTheLetterOfThePaper) {
+TEST_P(ModelGradient, IsRightAsPublished) {
   ModelOptions options = small_model();
   options.towers = TowerSharing::separate;
   options.scorer = ScorerKind::mlp;

@@ -1,4 +1,4 @@
-// `cfaa_gpu compare` on made-up results.
+// `cfaa_gpu compare` on synthetic results.
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>

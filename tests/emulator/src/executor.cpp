@@ -455,7 +455,7 @@ void Worker::complete(Warp& warp, int group) {
     const unsigned lane = static_cast<unsigned>(std::countr_zero(m));
     if (lanes[lane].value != 0) votes |= 1u << lane;
   }
-  // Lanes go on from a random one, so that nobody leans on lane 0 being first.
+  // Lanes continue from a random one, so that nobody leans on lane 0 being first.
   const unsigned start = random_.below(32);
   for (unsigned i = 0; i < 32; ++i) {
     const unsigned lane = (start + i) % 32;
