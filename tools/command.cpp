@@ -9,7 +9,7 @@
 
 #include "host/core/error.h"
 #include "host/device/make_context.h"
-#include "host/io/json_file.h"
+#include "host/io/config_file.h"
 
 namespace cfaa::tools {
 
@@ -67,7 +67,7 @@ std::function<void()> add_option_flags(CLI::App& command, const OptionSet& set,
 
 json read_config(const std::string& path) {
   if (path.empty()) return json::object();
-  json config = read_json_object(path);
+  json config = read_config_file(path);
   const std::vector<std::string> sections = {"prepare",   "embed", "model",
                                              "alignment", "train", "eval"};
   for (const auto& [key, _] : config.items()) {
