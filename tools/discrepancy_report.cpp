@@ -3,16 +3,22 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <numeric>
 
 namespace cfaa::tools {
 namespace {
 
-using nlohmann::json;
+std::string objective_text(const std::vector<double>& rounds) {
+  return fmt::format("{:.6g} -> {:.6g}", rounds.front(), rounds.back());
+}
 
-std::string objective_text(const json& rounds) {
-  return fmt::format("{:.6g} -> {:.6g}", rounds.front().get<double>(), rounds.back().get<double>());
+std::string solver_text(const VerticalDiscrepancy& vertical) {
+  if (vertical.solver == OtSolver::exact) {
+    return fmt::format("exact, {} typical samples", vertical.k);
+  }
+  return fmt::format("sinkhorn, {} typical samples, {} after {} iterations (marginal error {:.1e})",
+                     vertical.k, vertical.converged ? "converged" : "not converged",
+                     vertical.iterations, vertical.max_marginal_error);
 }
 
 void print_attributes(const std::vector<double>& loss) {
@@ -31,62 +37,52 @@ void print_attributes(const std::vector<double>& loss) {
 
 }  // namespace
 
-void print_comparison(const ComparisonReport& report) {
-  const json& f = report.fields;
-  const json& shape = f["shape"];
-  fmt::print("{} x {} (source) against {} x {} (target), {} on {}\n\n",
-             shape["source"].get<int64_t>(), shape["attributes"].get<int64_t>(),
-             shape["target"].get<int64_t>(), shape["attributes"].get<int64_t>(),
-             f["precision"].get<std::string>(), f["device"].get<std::string>());
+void print_discrepancy(const Discrepancy& found) {
+  fmt::print("{} x {} (source) against {} x {} (target), {} on {}\n\n", found.source_rows,
+             found.attributes, found.target_rows, found.attributes,
+             found.precision == ComparePrecision::f64 ? "double" : "float", found.device);
   fmt::print("loss         value        how\n");
-  if (f.contains("vertical")) {
-    const json& v = f["vertical"];
-    const bool entropic = v["solver"] == "sinkhorn";
-    const std::string how =
-        entropic
-            ? fmt::format(
-                  "sinkhorn, {} typical samples, {} after {} iterations (marginal "
-                  "error {:.1e})",
-                  v["k"].get<int64_t>(), v["converged"].get<bool>() ? "converged" : "not converged",
-                  v["iterations"].get<int64_t>(), v["max_marginal_error"].get<double>())
-            : fmt::format("exact, {} typical samples", v["k"].get<int64_t>());
-    fmt::print("vertical     {:<12.7g} {}\n", v["loss"].get<double>(), how);
+  if (found.vertical) {
+    const VerticalDiscrepancy& vertical = *found.vertical;
+    fmt::print("vertical     {:<12.7g} {}\n", vertical.loss, solver_text(vertical));
     fmt::print("{:26}spread kept by the samples: source {:.0f} %, target {:.0f} %\n", "",
-               100 * v["spread_source"].get<double>(), 100 * v["spread_target"].get<double>());
+               100 * vertical.spread_source, 100 * vertical.spread_target);
   }
-  if (f.contains("horizontal")) {
-    const json& h = f["horizontal"];
+  if (found.horizontal) {
+    const HorizontalDiscrepancy& horizontal = *found.horizontal;
     fmt::print(
         "horizontal   {:<12.7g} SLIM ({} step), {} rounds; objective: source {}, target {}\n",
-        h["loss"].get<double>(), h["slim_step"].get<std::string>(), h["objective"]["source"].size(),
-        objective_text(h["objective"]["source"]), objective_text(h["objective"]["target"]));
+        horizontal.loss, horizontal.slim_step == SlimStep::exact ? "exact" : "paper",
+        horizontal.objective[0].size(), objective_text(horizontal.objective[0]),
+        objective_text(horizontal.objective[1]));
   }
-  if (f.contains("vertical")) print_attributes(report.attribute_loss);
-  const json& s = f["seconds"];
-  fmt::print("\nseconds: read {:.3f}, vertical {:.3f}, horizontal {:.3f}\n",
-             s["read"].get<double>(), s["vertical"].get<double>(), s["horizontal"].get<double>());
+  if (found.vertical) print_attributes(found.vertical->attribute_loss);
+  fmt::print("\nseconds: read {:.3f}, vertical {:.3f}, horizontal {:.3f}\n", found.read_seconds,
+             found.vertical_seconds, found.horizontal_seconds);
 }
 
-void print_run_comparison(const json& fields) {
-  fmt::print("{}: source against target by its best parameters\n\n{:<22}{:>12}{:>12}{:>12}\n",
-             fields["run"].get<std::string>(), "", "users", "items", "sum");
-  for (const char* loss : {"vertical", "horizontal"}) {
-    if (!fields.contains(loss)) continue;
-    fmt::print("{:<22}{:>12.6g}{:>12.6g}{:>12.6g}\n",
-               loss[0] == 'v' ? "L_O (vertical)" : "L_A (horizontal)",
-               fields["users"][loss]["loss"].get<double>(),
-               fields["items"][loss]["loss"].get<double>(), fields[loss].get<double>());
+void print_run_discrepancy(const std::string& run, const RunDiscrepancy& found) {
+  const Discrepancy &users = found.users, &items = found.items;
+  fmt::print("{}: source against target by its best parameters\n\n{:<22}{:>12}{:>12}{:>12}\n", run,
+             "", "users", "items", "sum");
+  const auto print_row = [](const char* name, double of_users, double of_items, double sum) {
+    fmt::print("{:<22}{:>12.6g}{:>12.6g}{:>12.6g}\n", name, of_users, of_items, sum);
+  };
+  if (found.vertical) {
+    print_row("L_O (vertical)", users.vertical->loss, items.vertical->loss, *found.vertical);
   }
-  const json &users = fields["users"]["proxy_distance"], &items = fields["items"]["proxy_distance"];
-  fmt::print("{:<22}{:>12.4f}{:>12.4f}\n", "proxy A-distance", users["distance"].get<double>(),
-             items["distance"].get<double>());
-  fmt::print("{:<22}{:>12.4f}{:>12.4f}\n", "  held-out error", users["error"].get<double>(),
-             items["error"].get<double>());
-  for (const char* side : {"users", "items"}) {
-    const json& shape = fields[side]["shape"];
-    fmt::print("\n{}: losses of {} source and {} target rows, classifier of {}", side,
-               shape["source"].get<int64_t>(), shape["target"].get<int64_t>(),
-               fields[side]["proxy_distance"]["train"].get<int64_t>());
+  if (found.horizontal) {
+    print_row("L_A (horizontal)", users.horizontal->loss, items.horizontal->loss,
+              *found.horizontal);
+  }
+  fmt::print("{:<22}{:>12.4f}{:>12.4f}\n", "proxy A-distance", users.proxy->distance,
+             items.proxy->distance);
+  fmt::print("{:<22}{:>12.4f}{:>12.4f}\n", "  held-out error", users.proxy->error,
+             items.proxy->error);
+  for (const bool is_users : {true, false}) {
+    const Discrepancy& side = is_users ? users : items;
+    fmt::print("\n{}: losses of {} source and {} target rows, classifier of {}",
+               is_users ? "users" : "items", side.source_rows, side.target_rows, side.proxy->train);
   }
   fmt::print("\n");
 }

@@ -2,16 +2,16 @@
 
 // What `cfaa_gpu discrepancy` shows to people.
 
-#include <nlohmann/json_fwd.hpp>
+#include <string>
 
-#include "tools/embedding_comparison.h"
+#include "host/run/discrepancy.h"
 
 namespace cfaa::tools {
 
 // Of two files.
-void print_comparison(const ComparisonReport& report);
+void print_discrepancy(const Discrepancy& found);
 
 // Of a run: users and items side by side.
-void print_run_comparison(const nlohmann::json& fields);
+void print_run_discrepancy(const std::string& run, const RunDiscrepancy& found);
 
 }  // namespace cfaa::tools

@@ -1,16 +1,12 @@
 #pragma once
 
-// What `evaluate` and `baseline` share: the flags that say how lists are measured, the measuring,
-// and the report, as a table or as JSON.
+// What `evaluate` and `baseline` share: the flags that say how lists are measured, and the report
+// as a table.
 
-#include <chrono>
 #include <functional>
-#include <nlohmann/json.hpp>
 #include <string>
 
-#include "host/core/context.h"
-#include "host/data/dataset.h"
-#include "host/eval/evaluation_config.h"
+#include "host/run/evaluate.h"
 #include "tools/command.h"
 
 namespace cfaa::tools {
@@ -25,25 +21,12 @@ struct EvaluationFlags {
   void add_to(CLI::App& command);
   // Reads the `eval` section of --config, then applies the flags of the command line.
   void read(const std::function<void()>& apply_flags);
-  Split held_out_split() const { return split == "test" ? Split::test : Split::valid; }
+  EvaluationRequest request() const;
+  // The files of --per-user and --lists.
+  void write_files(const EvaluationReport& report, const Domain& domain) const;
 };
 
-struct EvaluationReport {
-  Evaluation evaluation;
-  nlohmann::json fields;  // what --json prints
-};
-
-// Ranks the split's users, measures the lists, and writes the files that were asked for. Error
-// where the split has no positives; NanScore where a score is NaN.
-EvaluationReport measure(Context& context, const EvaluationFlags& flags, const Domain& domain,
-                         const Scorer& scorer);
-
-// The table, or --json.
-void print_report(const EvaluationFlags& flags, const EvaluationReport& report);
-
-// Every metric of every k, as "NDCG@10": value.
-void add_metrics(nlohmann::json& fields, const std::vector<MetricsAt>& metrics);
-
-double seconds_since(std::chrono::steady_clock::time_point start);
+// The table.
+void print_report(const EvaluationReport& report);
 
 }  // namespace cfaa::tools

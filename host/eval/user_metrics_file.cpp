@@ -28,11 +28,6 @@ std::string metric_key(std::size_t metric, int64_t k) {
   return fmt::format("{}@{}", kMetricNames[metric], k);
 }
 
-std::filesystem::path user_metrics_path(const std::filesystem::path& run,
-                                        const std::string& domain) {
-  return run / (domain + "_users.tsv");
-}
-
 void write_user_metrics(const std::string& path, const UserMetrics& metrics, const IdList& users) {
   AtomicFile file(path);
   std::string line = "user_id\tpositives";

@@ -4,7 +4,6 @@
 // `evaluate --per-user` writes, and a run keeps of its test so that runs can be paired user by
 // user.
 
-#include <filesystem>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -16,10 +15,6 @@ namespace cfaa {
 
 // "NDCG@10"
 std::string metric_key(std::size_t metric, int64_t k);
-
-// Where a run keeps those of a domain: target_users.tsv.
-std::filesystem::path user_metrics_path(const std::filesystem::path& run,
-                                        const std::string& domain);
 
 void write_user_metrics(const std::string& path, const UserMetrics& metrics, const IdList& users);
 

@@ -5,19 +5,15 @@
 
 #include <filesystem>
 #include <memory>
-#include <vector>
 
 #include "host/core/context.h"
-#include "host/train/run_config.h"
+#include "host/run/run_directory.h"
 #include "host/train/trained_model.h"
 
 namespace cfaa {
 
-// True where `path` is a run's directory: it holds run.json.
-bool is_run(const std::filesystem::path& path);
-
-// The folders seed-0, seed-1, ... of a run of several seeds, by seed; empty where there are none.
-std::vector<std::filesystem::path> seeds_of(const std::filesystem::path& path);
+// kSource or kTarget of "source" or "target"; Error for any other name.
+std::size_t domain_index(const std::string& name);
 
 class Run {
  public:
@@ -26,6 +22,7 @@ class Run {
   Run(Context& context, const std::filesystem::path& path, const std::string& data = "");
   ~Run();
 
+  const RunDirectory& directory() const;
   const RunConfig& config() const;
   const Dataset& dataset() const;
   const Domain& domain(std::size_t which) const;

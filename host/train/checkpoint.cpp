@@ -27,39 +27,40 @@ fs::path with_suffix(fs::path stem, const char* suffix) {
   return stem;
 }
 
-}  // namespace
-
-json TrainState::to_json() const {
-  return {{"step", step},
-          {"best", best},
-          {"best_step", best_step},
-          {"waited", waited},
-          {"finished", finished}};
+json to_json(const TrainState& state) {
+  return {{"step", state.step},
+          {"best", state.best},
+          {"best_step", state.best_step},
+          {"waited", state.waited},
+          {"finished", state.finished}};
 }
 
-TrainState TrainState::from_json(const json& fields) {
+TrainState state_from(const json& fields) {
   return {fields.at("step"), fields.at("best"), fields.at("best_step"), fields.at("waited"),
           fields.at("finished")};
 }
 
-template <class T>
-void restore_parameters(Context& context, const std::string& path, Parameters<T>& parameters,
-                        bool moments) {
-  const SafetensorsFile file(path);
-  parameters.for_each([&](const std::string& name, MatrixView<T> array) {
-    if (!moments && name.starts_with("adam.")) return;
-    const SafetensorsEntry& entry = file.entry(name);
-    if (entry.shape != std::vector<int64_t>{array.rows(), array.cols()}) {
-      throw Error(
-          fmt::format("{}: '{}' has the shape ({}) where this model has ({}, {}); it "
-                      "belongs to another configuration or dataset",
-                      path, name, fmt::join(entry.shape, ", "), array.rows(), array.cols()));
-    }
-    const std::vector<T> values = file.read<T>(name);
-    context.runtime().copy_from_host(array.data, values.data(), values.size() * sizeof(T));
-    context.runtime().synchronize();
-  });
-}
+// One file of arrays and, with its size and hash, a manifest beside it: a checkpoint, or the best.
+class ArraysFile {
+ public:
+  // Gives the arrays' bytes to the system; without `moments`, those of the weights alone.
+  template <class T>
+  ArraysFile(Context& context, const fs::path& stem, Parameters<T>& parameters, bool moments);
+  ArraysFile(const ArraysFile&) = delete;
+  ArraysFile& operator=(const ArraysFile&) = delete;
+
+  // Waits for the disk, puts the file in its place, then the manifest: `fields` and the hash.
+  void commit(json fields);
+
+  // The manifest of `stem`.json; Error where the file beside it is damaged.
+  static json check(const fs::path& stem);
+
+ private:
+  fs::path stem_;
+  AtomicFile file_;
+  std::size_t bytes_ = 0;
+  std::string hash_;
+};
 
 template <class T>
 ArraysFile::ArraysFile(Context& context, const fs::path& stem, Parameters<T>& parameters,
@@ -115,6 +116,44 @@ json ArraysFile::check(const fs::path& stem) {
   return manifest;
 }
 
+}  // namespace
+
+template <class T>
+void restore_parameters(Context& context, const std::string& path, Parameters<T>& parameters,
+                        bool moments) {
+  const SafetensorsFile file(path);
+  parameters.for_each([&](const std::string& name, MatrixView<T> array) {
+    if (!moments && name.starts_with("adam.")) return;
+    const SafetensorsEntry& entry = file.entry(name);
+    if (entry.shape != std::vector<int64_t>{array.rows(), array.cols()}) {
+      throw Error(
+          fmt::format("{}: '{}' has the shape ({}) where this model has ({}, {}); it "
+                      "belongs to another configuration or dataset",
+                      path, name, fmt::join(entry.shape, ", "), array.rows(), array.cols()));
+    }
+    const std::vector<T> values = file.read<T>(name);
+    context.runtime().copy_from_host(array.data, values.data(), values.size() * sizeof(T));
+    context.runtime().synchronize();
+  });
+}
+
+template <class T>
+void write_best(Context& context, const fs::path& stem, Parameters<T>& parameters,
+                const BestParameters& best) {
+  ArraysFile(context, stem, parameters, false)
+      .commit({{"step", best.step}, {"metric", best.metric}, {"value", best.value}});
+}
+
+template <class T>
+void restore_best(Context& context, const fs::path& stem, Parameters<T>& parameters) {
+  if (!fs::exists(with_suffix(stem, ".json"))) {
+    throw Error(stem.parent_path().string() +
+                ": has no best parameters yet; let 'cfaa_gpu train' reach its first validation");
+  }
+  ArraysFile::check(stem);
+  restore_parameters<T>(context, with_suffix(stem, ".safetensors").string(), parameters, false);
+}
+
 Checkpoints::Checkpoints(fs::path directory, int64_t keep)
     : directory_(std::move(directory)), keep_(keep) {
   std::error_code ignored;
@@ -155,7 +194,7 @@ void Checkpoints::write(Context& context, Parameters<T>& parameters, const Train
       std::make_shared<ArraysFile>(context, directory_ / stem_of(state.step), parameters, true);
   writer_ = std::thread([this, file, state] {
     try {
-      file->commit({{"state", state.to_json()}});
+      file->commit({{"state", to_json(state)}});
       remove_oldest();
     } catch (...) {
       failure_ = std::current_exception();
@@ -183,7 +222,7 @@ std::optional<Checkpoints::Found> Checkpoints::newest(int64_t step) const {
   try {
     const json manifest = ArraysFile::check(stem);
     return Found{*chosen, with_suffix(stem, ".safetensors").string(),
-                 TrainState::from_json(manifest.at("state"))};
+                 state_from(manifest.at("state"))};
   } catch (const std::exception& damage) {
     const std::string before =
         chosen == known.begin()
@@ -200,9 +239,10 @@ void Checkpoints::clear() {
   fs::create_directories(directory_, ignored);
 }
 
-#define CFAA_INSTANTIATE(T)                                                                \
-  template ArraysFile::ArraysFile(Context&, const fs::path&, Parameters<T>&, bool);        \
-  template void restore_parameters<T>(Context&, const std::string&, Parameters<T>&, bool); \
+#define CFAA_INSTANTIATE(T)                                                                      \
+  template void restore_parameters<T>(Context&, const std::string&, Parameters<T>&, bool);       \
+  template void write_best<T>(Context&, const fs::path&, Parameters<T>&, const BestParameters&); \
+  template void restore_best<T>(Context&, const fs::path&, Parameters<T>&);                      \
   template void Checkpoints::write<T>(Context&, Parameters<T>&, const TrainState&);
 CFAA_INSTANTIATE(float)
 CFAA_INSTANTIATE(double)

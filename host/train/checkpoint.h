@@ -9,13 +9,11 @@
 
 #include <cstdint>
 #include <filesystem>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <thread>
 #include <vector>
 
-#include "host/io/atomic_file.h"
 #include "host/model/parameters.h"
 
 namespace cfaa {
@@ -27,9 +25,6 @@ struct TrainState {
   int64_t best_step = -1;
   int64_t waited = 0;  // validations since
   bool finished = false;
-
-  nlohmann::json to_json() const;
-  static TrainState from_json(const nlohmann::json& fields);
 };
 
 // Puts a checkpoint's arrays in the parameters. Error where one is missing or of another shape.
@@ -37,28 +32,18 @@ template <class T>
 void restore_parameters(Context& context, const std::string& path, Parameters<T>& parameters,
                         bool moments);
 
-// One file of arrays and, with its size and hash, a manifest beside it: a checkpoint, or best.*
-class ArraysFile {
- public:
-  // Gives the arrays' bytes to the system; without `moments`, those of the weights alone.
-  template <class T>
-  ArraysFile(Context& context, const std::filesystem::path& stem, Parameters<T>& parameters,
-             bool moments);
-  ArraysFile(const ArraysFile&) = delete;
-  ArraysFile& operator=(const ArraysFile&) = delete;
-
-  // Waits for the disk, puts the file in its place, then the manifest: `fields` and the hash.
-  void commit(nlohmann::json fields);
-
-  // The manifest of `stem`.json; Error where the file beside it is damaged.
-  static nlohmann::json check(const std::filesystem::path& stem);
-
- private:
-  std::filesystem::path stem_;
-  AtomicFile file_;
-  std::size_t bytes_ = 0;
-  std::string hash_;
+// The parameters of the best validation, and which it was: `stem`.safetensors and `stem`.json.
+struct BestParameters {
+  int64_t step = 0;
+  std::string metric;
+  double value = 0;
 };
+template <class T>
+void write_best(Context& context, const std::filesystem::path& stem, Parameters<T>& parameters,
+                const BestParameters& best);
+// Error where there are none yet, where they are damaged, or where they are of another model.
+template <class T>
+void restore_best(Context& context, const std::filesystem::path& stem, Parameters<T>& parameters);
 
 class Checkpoints {
  public:

@@ -81,18 +81,17 @@ std::vector<std::string> kept_lines(const fs::path& path, int64_t step) {
 
 }  // namespace
 
-MetricsLog::MetricsLog(const fs::path& run, int64_t step) {
-  const fs::path path = run / "metrics.jsonl", folder = run / "tensorboard";
-  const std::vector<std::string> kept = kept_lines(path, step);
+MetricsLog::MetricsLog(const fs::path& lines, const fs::path& events, int64_t step) {
+  const std::vector<std::string> kept = kept_lines(lines, step);
   std::string text;
   for (const std::string& line : kept) text += line + "\n";
-  write_file(path.string(), text);
-  lines_.open(path, std::ios::app);
+  write_file(lines.string(), text);
+  lines_.open(lines, std::ios::app);
 
-  fs::create_directories(folder);
-  events_.open(folder / "events.out.tfevents.0000000000.cfaa_gpu", std::ios::binary);
+  fs::create_directories(events);
+  events_.open(events / "events.out.tfevents.0000000000.cfaa_gpu", std::ios::binary);
   if (!lines_ || !events_) {
-    throw Error(run.string() + ": the log cannot be written; check the folder's permissions");
+    throw Error(lines.string() + ": the log cannot be written; check the folder's permissions");
   }
   write_record(events_, field_double(1, now()) + field_bytes(3, "brain.Event:2"));
   for (const std::string& line : kept) add_event(json::parse(line));

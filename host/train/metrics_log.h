@@ -1,8 +1,8 @@
 #pragma once
 
-// What a run did, line by line: `metrics.jsonl`, one JSON object a line with its step, and the same
-// numbers as a TensorBoard event file under `tensorboard/`. A run that resumes from a checkpoint
-// drops the lines after it, so the file is that of an uninterrupted run.
+// What a run did, line by line: one JSON object a line with its step in the file `lines`, and the
+// same numbers as a TensorBoard event file in the folder `events`. A run that resumes from a
+// checkpoint drops the lines after it, so the file is that of an uninterrupted run.
 
 #include <filesystem>
 #include <fstream>
@@ -13,7 +13,7 @@ namespace cfaa {
 class MetricsLog {
  public:
   // Keeps the lines of steps up to `step` and drops the others.
-  MetricsLog(const std::filesystem::path& run, int64_t step);
+  MetricsLog(const std::filesystem::path& lines, const std::filesystem::path& events, int64_t step);
 
   // `fields` has "step"; every number in it goes to TensorBoard under its key.
   void add(const nlohmann::json& fields);

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <nlohmann/json.hpp>
 #include <optional>
 
 #include "host/core/error.h"
@@ -10,7 +11,6 @@
 #include "host/core/progress.h"
 #include "host/eval/evaluation.h"
 #include "host/eval/user_metrics_file.h"
-#include "host/io/atomic_file.h"
 #include "host/train/checkpoint.h"
 #include "host/train/metrics_log.h"
 #include "host/train/step_runner.h"
@@ -65,9 +65,9 @@ class Trainer {
         assembler_(data, config_.model, config_.train),
         model_(context, config_.model, config_.alignment, model_shape(data), assembler_.shape()),
         runner_(context, model_, assembler_, config_.train),
-        checkpoints_(options.run / "checkpoints", config.train.keep_checkpoints) {
+        checkpoints_(options.files.checkpoints, config.train.keep_checkpoints) {
     start();
-    log_.emplace(options.run, state_.step);
+    log_.emplace(options.files.log, options.files.events, state_.step);
   }
 
   TrainOutcome run() {
@@ -88,12 +88,12 @@ class Trainer {
       }
       if (stop && state_.step < total && !state_.finished) {
         checkpoints_.finish();
-        return {true, state_.step, {}};
+        return {.stopped = true, .steps = state_.step};
       }
     }
     progress.finish();
     checkpoints_.finish();
-    return {false, state_.step, test()};
+    return test();
   }
 
  private:
@@ -102,7 +102,8 @@ class Trainer {
     if (found.has_value()) {
       restore_parameters<T>(context_, found->arrays, model_.parameters(), true);
       state_ = found->state;
-      log_info(fmt::format("resuming from step {} of {}", state_.step, options_.run.string()));
+      log_info(
+          fmt::format("resuming from step {} of {}", state_.step, options_.files.folder.string()));
       return;
     }
     runner_.load(0);
@@ -164,7 +165,7 @@ class Trainer {
       return report;
     } catch (const Error& error) {
       throw Error(fmt::format("training broke: {}; the last checkpoint of {} is good", error.what(),
-                              options_.run.string()));
+                              options_.files.folder.string()));
     }
   }
 
@@ -202,8 +203,8 @@ class Trainer {
   }
 
   void save_best() {
-    ArraysFile(context_, options_.run / "best", model_.parameters(), false)
-        .commit({{"step", state_.step}, {"metric", config_.train.metric}, {"value", state_.best}});
+    write_best<T>(context_, options_.files.best, model_.parameters(),
+                  {state_.step, config_.train.metric, state_.best});
   }
 
   void checkpoint() {
@@ -211,32 +212,19 @@ class Trainer {
     checkpoints_.write(context_, model_.parameters(), state_);
   }
 
-  json test() {
+  TrainOutcome test() {
     if (state_.best_step < 0) {
       state_.best_step = state_.step;
       save_best();
     } else {
-      restore_parameters<T>(context_, (options_.run / "best.safetensors").string(),
-                            model_.parameters(), false);
+      restore_best<T>(context_, options_.files.best, model_.parameters());
     }
-    json result = {{"steps", state_.step},
-                   {"best_step", state_.best_step},
-                   {"metric", config_.train.metric},
-                   {"valid", state_.best}};
+    TrainOutcome outcome{false, state_.step, state_.best_step, state_.best, {}};
     const std::vector<int64_t> ks = config_.eval.options().ks;
     for (const std::size_t domain : {kTarget, kSource}) {
-      const Evaluation evaluation =
-          evaluate_domain(domain, Split::test, ks, config_.eval.bootstrap);
-      json fields = metric_fields(evaluation.all);
-      fields["users"] = evaluation.all.users;
-      fields["positives"] = evaluation.all.positives;
-      const std::string name = domain == kTarget ? "target" : "source";
-      result[name] = fields;
-      write_user_metrics(user_metrics_path(options_.run, name).string(), evaluation.per_user,
-                         data_.domain(domain).users);
+      outcome.test[domain] = evaluate_domain(domain, Split::test, ks, config_.eval.bootstrap);
     }
-    write_file((options_.run / "result.json").string(), result.dump(2) + "\n");
-    return result;
+    return outcome;
   }
 
   Context& context_;

@@ -1,30 +1,31 @@
 #pragma once
 
 // Trains a model: batches made ahead on another thread, steps queued without waiting for the
-// device, validation and early stopping by epoch, checkpoints. The run directory:
-//
-//   run.json            the configuration, the data and its hash
-//   metrics.jsonl       losses, gradient norms and validations, by step; tensorboard/ likewise
-//   checkpoints/        to resume from (host/train/checkpoint.h)
-//   best.safetensors    the parameters of the best validation, best.json
-//   result.json         metrics of the test split, both domains
-//   target_users.tsv, source_users.tsv    the same, user by user (host/eval/user_metrics_file.h)
-//
-// Killed anywhere and started again, a run ends with the same bits as one that was not.
+// device, validation and early stopping by epoch, checkpoints. Killed anywhere and started again,
+// training ends with the same bits as if it had not been. host/run/train.h makes a run of it.
 
 #include <atomic>
 #include <filesystem>
-#include <nlohmann/json.hpp>
 #include <string>
 
 #include "host/core/context.h"
+#include "host/eval/evaluation.h"
 #include "host/train/batch_assembler.h"
 #include "host/train/run_config.h"
 
 namespace cfaa {
 
+// Where it writes; a run's are named by host/run/run_directory.h.
+struct TrainFiles {
+  std::filesystem::path folder;       // of all the others
+  std::filesystem::path checkpoints;  // a folder
+  std::filesystem::path best;         // best.safetensors and best.json, without the suffix
+  std::filesystem::path log;          // a JSON object a line
+  std::filesystem::path events;       // the same for TensorBoard, a folder
+};
+
 struct TrainerOptions {
-  std::filesystem::path run;    // the run's directory
+  TrainFiles files;
   int64_t from = -1;            // checkpoint to resume from; -1: the newest
   std::filesystem::path trace;  // "": no trace
   int64_t trace_steps = 1;
@@ -32,12 +33,14 @@ struct TrainerOptions {
 };
 
 struct TrainOutcome {
-  bool stopped = false;  // by `stop`
+  bool stopped = false;  // by `stop`: what follows is not there
   int64_t steps = 0;
-  nlohmann::json result;  // as in result.json; empty where stopped
+  int64_t best_step = -1;
+  double valid = 0;  // train.metric of the best step
+  PerDomain<Evaluation> test;
 };
 
-// `config` is what run.json holds.
+// The configuration is that of the run.
 TrainOutcome train(Context& context, const TrainingData& data, const RunConfig& config,
                    const TrainerOptions& options);
 

@@ -1,0 +1,18 @@
+#pragma once
+
+// Seconds since it was made.
+
+#include <chrono>
+
+namespace cfaa {
+
+class Stopwatch {
+ public:
+  double seconds() const { return std::chrono::duration<double>(Clock::now() - start_).count(); }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  Clock::time_point start_ = Clock::now();
+};
+
+}  // namespace cfaa

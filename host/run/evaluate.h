@@ -1,0 +1,52 @@
+#pragma once
+
+// Measures lists of any model under one protocol (host/eval/evaluation.h): those of a run, of a
+// baseline, or of arrays that another program wrote.
+
+#include <filesystem>
+#include <string>
+
+#include "host/core/context.h"
+#include "host/data/dataset.h"
+#include "host/eval/evaluation_config.h"
+#include "host/run/run.h"
+
+namespace cfaa {
+
+struct EvaluationRequest {
+  std::string domain = "target";
+  Split split = Split::test;
+  EvaluationConfig eval;
+};
+
+struct EvaluationReport {
+  EvaluationRequest request;
+  HeldOut held_out;
+  Evaluation evaluation;
+  std::string device;
+  double read_seconds = 0, evaluate_seconds = 0;
+};
+
+// Ranks the split's users and measures the lists. Error where the split has no positives; NanScore
+// where a score is NaN.
+EvaluationReport evaluate_scorer(Context& context, const Domain& domain, const Scorer& scorer,
+                                 const EvaluationRequest& request);
+
+// By the run's best parameters.
+EvaluationReport evaluate_run(Context& context, Run& run, const EvaluationRequest& request);
+
+// What another program gives its users and items, as .npy: embeddings, whose product is the score,
+// or the scores themselves. Rows and columns as in users.tsv and items.tsv.
+struct ScoreFiles {
+  std::string users, items;  // (users, D), (items, D)
+  std::string scores;        // (users, items), instead
+};
+
+// Error where the files do not fit the domain, or a number in them makes a score NaN.
+EvaluationReport evaluate_files(Context& context, const Domain& domain, const ScoreFiles& files,
+                                const EvaluationRequest& request);
+
+// The lists as a table: user_id, rank, item_id, score, hit.
+void write_lists(const std::string& path, const EvaluationReport& report, const Domain& domain);
+
+}  // namespace cfaa

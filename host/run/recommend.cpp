@@ -1,0 +1,135 @@
+#include "host/run/recommend.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "host/core/error.h"
+#include "host/core/options.h"
+#include "host/eval/held_out.h"
+
+namespace cfaa {
+namespace {
+
+// Ids that look like the one asked for: the same beginning, then the nearest by edits.
+std::string close_ids(const IdList& ids, const std::string& user) {
+  std::vector<std::string> some;
+  for (int64_t i = 0; i < ids.size() && some.size() < 2000; ++i) {
+    const std::string_view id = ids[i];
+    const std::size_t shared = std::min<std::size_t>({user.size(), id.size(), 4});
+    if (id.substr(0, shared) == std::string_view(user).substr(0, shared)) some.emplace_back(id);
+  }
+  const std::string near = nearest_name(user, some);
+  if (!near.empty()) return fmt::format("did you mean '{}'?", near);
+  if (ids.size() == 0) return "there are no users";
+  return fmt::format("users.tsv lists {}, the first of which is '{}'", ids.size(), ids[0]);
+}
+
+// Of the items the user knows, those whose embeddings are nearest to a recommended one.
+std::vector<int32_t> reasons(const DomainEmbeddings& embeddings, std::span<const int32_t> known,
+                             int32_t item) {
+  const auto dim = static_cast<std::size_t>(embeddings.dim);
+  const auto row = [&](int32_t i) {
+    return embeddings.z[kItem].data() + static_cast<std::size_t>(i) * dim;
+  };
+  const auto cosine = [&](int32_t a, int32_t b) {
+    double ab = 0, aa = 0, bb = 0;
+    for (std::size_t c = 0; c < dim; ++c) {
+      ab += static_cast<double>(row(a)[c]) * row(b)[c];
+      aa += static_cast<double>(row(a)[c]) * row(a)[c];
+      bb += static_cast<double>(row(b)[c]) * row(b)[c];
+    }
+    return ab / std::sqrt(std::max(aa * bb, 1e-300));
+  };
+  std::vector<std::pair<double, int32_t>> order;
+  for (const int32_t other : known) order.emplace_back(-cosine(item, other), other);
+  std::sort(order.begin(), order.end());
+  std::vector<int32_t> nearest;
+  for (std::size_t i = 0; i < std::min<std::size_t>(2, order.size()); ++i) {
+    nearest.push_back(order[i].second);
+  }
+  return nearest;
+}
+
+// A domain's items, ranked.
+class Ranking {
+ public:
+  Ranking(Context& context, Run& run, const RecommendRequest& request)
+      : context_(context),
+        which_(domain_index(request.domain)),
+        domain_(run.domain(which_)),
+        embeddings_(run.embed(which_)),
+        scorer_(make_scorer(context, embeddings_, run.scorer())),
+        held_out_(make_held_out(domain_, Split::test, Mask::train_valid)) {
+    options_.k = std::min(request.top, domain_.items.size());
+  }
+
+  Lists lists(std::span<const int32_t> users) const {
+    return scorer_->rank(context_, users, held_out_.masked, options_);
+  }
+
+  // Row `row` of `lists`.
+  Recommendation recommendation(const Lists& lists, std::size_t row) const {
+    const int32_t user = lists.user[row];
+    Recommendation list{std::string(domain_.users[user]),
+                        static_cast<int64_t>(held_out_.masked.of(user).size()),
+                        {}};
+    const auto k = static_cast<std::size_t>(lists.k);
+    for (std::size_t i = row * k; i < (row + 1) * k && lists.item[i] >= 0; ++i) {
+      list.items.push_back({std::string(domain_.items[lists.item[i]]), lists.score[i], {}});
+    }
+    return list;
+  }
+
+  void add_reasons(const Lists& lists, Recommendation& list) const {
+    for (std::size_t i = 0; i < list.items.size(); ++i) {
+      for (const int32_t item :
+           reasons(embeddings_, held_out_.masked.of(lists.user[0]), lists.item[i])) {
+        list.items[i].because.emplace_back(domain_.items[item]);
+      }
+    }
+  }
+
+ private:
+  Context& context_;
+  std::size_t which_;
+  const Domain& domain_;
+  DomainEmbeddings embeddings_;
+  std::unique_ptr<Scorer> scorer_;
+  HeldOut held_out_;
+  RankingOptions options_;
+};
+
+}  // namespace
+
+Recommendation recommend(Context& context, Run& run, const std::string& user,
+                         const RecommendRequest& request) {
+  const IdList& users = run.domain(domain_index(request.domain)).users;
+  const int64_t found = users.find(user);
+  if (found < 0) {
+    throw Error(fmt::format("--user {}: is not a user of the {} domain; {}", user, request.domain,
+                            close_ids(users, user)));
+  }
+  const Ranking ranking(context, run, request);
+  const auto index = static_cast<int32_t>(found);
+  const Lists lists = ranking.lists({&index, 1});
+  Recommendation list = ranking.recommendation(lists, 0);
+  ranking.add_reasons(lists, list);
+  return list;
+}
+
+void recommend_all(Context& context, Run& run, const RecommendRequest& request,
+                   const std::function<void(const Recommendation&)>& take) {
+  std::vector<int32_t> users(
+      static_cast<std::size_t>(run.domain(domain_index(request.domain)).users.size()));
+  std::iota(users.begin(), users.end(), 0);
+  const Ranking ranking(context, run, request);
+  const Lists lists = ranking.lists(users);
+  for (std::size_t row = 0; row < lists.user.size(); ++row) {
+    take(ranking.recommendation(lists, row));
+  }
+}
+
+}  // namespace cfaa

@@ -1,0 +1,44 @@
+#pragma once
+
+// Lists of items for users, by a run's best parameters. What a user had in training and validation
+// is not recommended.
+//
+//   Run run(*context, "run");
+//   const Recommendation list = recommend(*context, run, "A1B2C3");
+//   list.items[0].item, list.items[0].score
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "host/core/context.h"
+#include "host/run/run.h"
+
+namespace cfaa {
+
+struct RecommendRequest {
+  std::string domain = "target";  // whose users and items
+  int64_t top = 10;               // length of a list
+};
+
+struct RecommendedItem {
+  std::string item;
+  double score = 0;
+  std::vector<std::string> because;  // of the user's own items, those with the nearest embeddings
+};
+
+struct Recommendation {
+  std::string user;
+  int64_t known = 0;                   // interactions of the user, none of which is recommended
+  std::vector<RecommendedItem> items;  // best first
+};
+
+// Error where the domain has no such user.
+Recommendation recommend(Context& context, Run& run, const std::string& user,
+                         const RecommendRequest& request = {});
+
+// Every user's, in the order of users.tsv, handed over one by one, without `because`.
+void recommend_all(Context& context, Run& run, const RecommendRequest& request,
+                   const std::function<void(const Recommendation&)>& take);
+
+}  // namespace cfaa

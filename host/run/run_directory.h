@@ -1,0 +1,61 @@
+#pragma once
+
+// The directory of a run. Every file name of it is here and nowhere else:
+//
+//   run.json            the configuration, the data and its hash; what makes a directory a run
+//   metrics.jsonl       losses, gradient norms and validations, by step; tensorboard/ likewise
+//   checkpoints/        to resume from (host/train/checkpoint.h)
+//   best.safetensors    the parameters of the best validation, best.json
+//   result.json         metrics of the test split, both domains (host/run/result.h)
+//   target_users.tsv, source_users.tsv    the same, user by user (host/eval/user_metrics_file.h)
+//
+// A folder of several seeds holds seed-0, seed-1, ..., each of which is a run.
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "host/train/run_config.h"
+#include "host/train/trainer.h"
+
+namespace cfaa {
+
+class RunDirectory {
+ public:
+  explicit RunDirectory(std::filesystem::path path) : path_(std::move(path)) {}
+
+  const std::filesystem::path& path() const { return path_; }
+  std::string name() const { return path_.string(); }
+
+  std::filesystem::path description() const { return path_ / "run.json"; }
+  std::filesystem::path result() const { return path_ / "result.json"; }
+  std::filesystem::path best() const { return path_ / "best"; }  // without the suffix
+  std::filesystem::path user_metrics(const std::string& domain) const;
+  // What training writes to.
+  TrainFiles train_files() const;
+  // The names of everything that training and `baseline --out` leave.
+  static std::vector<std::string> file_names();
+
+  // True where it holds run.json.
+  bool is_run() const { return std::filesystem::exists(description()); }
+  // seed-0, seed-1, ... by seed; empty where there are none.
+  std::vector<RunDirectory> seeds() const;
+  RunDirectory seed(int64_t number) const;
+
+ private:
+  std::filesystem::path path_;
+};
+
+// run.json.
+struct RunDescription {
+  RunConfig config;
+  std::string data;     // where the data was, an absolute path
+  std::string dataset;  // its hash
+  std::string version;  // of the program that trained
+};
+
+// Error where there is no run.json, or it is not the description of a run.
+RunDescription read_description(const RunDirectory& run);
+void write_description(const RunDirectory& run, RunDescription description);
+
+}  // namespace cfaa

@@ -1,0 +1,61 @@
+#pragma once
+
+// Trains a run in its directory, or resumes the one that is there.
+//
+//   const auto context = make_context("auto");
+//   RunConfig config;
+//   const TrainingSet data("data", config.model);
+//   const TrainedRun trained = train_run(*context, data, {.out = "run", .config = config});
+//   trained.result.domains.at("target").metrics.at("NDCG@10")
+
+#include <atomic>
+#include <cstdint>
+#include <filesystem>
+
+#include "host/core/context.h"
+#include "host/data/dataset.h"
+#include "host/run/result.h"
+#include "host/train/trainer.h"
+
+namespace cfaa {
+
+// A prepared directory with what the model's inputs need of it; serves any number of runs.
+class TrainingSet {
+ public:
+  // Error where the directory is not a prepared one, or the review embeddings that the model reads
+  // are not there.
+  TrainingSet(const std::filesystem::path& directory, const ModelOptions& model);
+  TrainingSet(const TrainingSet&) = delete;
+  TrainingSet& operator=(const TrainingSet&) = delete;
+
+  const std::filesystem::path& directory() const { return directory_; }
+  const Dataset& dataset() const { return dataset_; }
+  const TrainingData& data() const { return data_; }
+
+ private:
+  std::filesystem::path directory_;
+  Dataset dataset_;
+  TrainingData data_;
+};
+
+struct TrainRequest {
+  std::filesystem::path out = "run";  // the run's directory
+  RunConfig config;
+  bool fresh = false;           // start over instead of resuming
+  int64_t from = -1;            // checkpoint to resume from; -1: the newest
+  std::filesystem::path trace;  // folder for the first steps' arrays; "": none
+  int64_t trace_steps = 1;
+  const std::atomic<bool>* stop = nullptr;  // set it, and the run stops at its next checkpoint
+};
+
+struct TrainedRun {
+  bool stopped = false;  // by `stop`: the same request resumes
+  int64_t steps = 0;     // done
+  RunResult result;      // where it was not stopped
+};
+
+// Error where the configuration does not go together, or the directory holds something else than
+// this very run.
+TrainedRun train_run(Context& context, const TrainingSet& data, const TrainRequest& request);
+
+}  // namespace cfaa
