@@ -1,5 +1,6 @@
 #include "cuda/solver.h"
 
+#include <algorithm>
 #include <memory>
 #include <vector>
 
@@ -74,6 +75,40 @@ cusolverStatus_t potrf_call(cusolverDnHandle_t solver, int n, double** a, int* i
   return cusolverDnDpotrfBatched(solver, kRowMajorLower, n, a, n, info, batch);
 }
 
+// potrf and potri of one matrix, with the workspace that either wants.
+int potrf_work(cusolverDnHandle_t solver, int n, float* a) {
+  int elements = 0;
+  CFAA_CUDA_CHECK(cusolverDnSpotrf_bufferSize(solver, kRowMajorLower, n, a, n, &elements));
+  return elements;
+}
+int potrf_work(cusolverDnHandle_t solver, int n, double* a) {
+  int elements = 0;
+  CFAA_CUDA_CHECK(cusolverDnDpotrf_bufferSize(solver, kRowMajorLower, n, a, n, &elements));
+  return elements;
+}
+int potri_work(cusolverDnHandle_t solver, int n, float* a) {
+  int elements = 0;
+  CFAA_CUDA_CHECK(cusolverDnSpotri_bufferSize(solver, kRowMajorLower, n, a, n, &elements));
+  return elements;
+}
+int potri_work(cusolverDnHandle_t solver, int n, double* a) {
+  int elements = 0;
+  CFAA_CUDA_CHECK(cusolverDnDpotri_bufferSize(solver, kRowMajorLower, n, a, n, &elements));
+  return elements;
+}
+void potrf(cusolverDnHandle_t solver, int n, float* a, float* work, int elements, int* info) {
+  CFAA_CUDA_CHECK(cusolverDnSpotrf(solver, kRowMajorLower, n, a, n, work, elements, info));
+}
+void potrf(cusolverDnHandle_t solver, int n, double* a, double* work, int elements, int* info) {
+  CFAA_CUDA_CHECK(cusolverDnDpotrf(solver, kRowMajorLower, n, a, n, work, elements, info));
+}
+void potri(cusolverDnHandle_t solver, int n, float* a, float* work, int elements, int* info) {
+  CFAA_CUDA_CHECK(cusolverDnSpotri(solver, kRowMajorLower, n, a, n, work, elements, info));
+}
+void potri(cusolverDnHandle_t solver, int n, double* a, double* work, int elements, int* info) {
+  CFAA_CUDA_CHECK(cusolverDnDpotri(solver, kRowMajorLower, n, a, n, work, elements, info));
+}
+
 template <class T>
 constexpr cudaDataType kDataType = sizeof(T) == sizeof(double) ? CUDA_R_64F : CUDA_R_32F;
 
@@ -114,6 +149,28 @@ void inverse_cholesky_factor(Context& context, View<T, 3> a, View<T, 3> inverse_
 }
 
 template <class T>
+int inverse_of_lower_triangle(Context& context, MatrixView<T> a) {
+  CFAA_ASSERT(a.rows() == a.cols() && a.contiguous() && a.rows() <= INT32_MAX);
+  Device& device = device_of(context);
+  const int n = static_cast<int>(a.rows());
+  const int elements =
+      std::max(potrf_work(device.solver(), n, a.data), potri_work(device.solver(), n, a.data));
+  const Arena::Scope scope(context.scratch());
+  T* work = context.scratch().template take<T, 1>({elements}).data;
+  int* info = context.scratch().template take<int, 1>({1}).data;
+  const auto reported = [&] {
+    int answer = 0;
+    device.copy_to_host(&answer, info, sizeof(int));
+    device.synchronize();
+    return answer;
+  };
+  potrf(device.solver(), n, a.data, work, elements, info);
+  if (const int minor = reported()) return minor;
+  potri(device.solver(), n, a.data, work, elements, info);
+  return reported();
+}
+
+template <class T>
 void eigen_symmetric(Context& context, View<T, 3> a, MatrixView<T> values, Eigenvectors wanted,
                      FaultSite site) {
   const int64_t batch = a.shape[0], n = a.shape[1];
@@ -150,6 +207,7 @@ void eigen_symmetric(Context& context, View<T, 3> a, MatrixView<T> values, Eigen
 
 #define CFAA_INSTANTIATE(T)                                                              \
   template void inverse_cholesky_factor<T>(Context&, View<T, 3>, View<T, 3>, FaultSite); \
+  template int inverse_of_lower_triangle<T>(Context&, MatrixView<T>);                    \
   template void eigen_symmetric<T>(Context&, View<T, 3>, MatrixView<T>, Eigenvectors, FaultSite);
 CFAA_INSTANTIATE(float)
 CFAA_INSTANTIATE(double)

@@ -18,6 +18,12 @@ template <class T>
 void inverse_cholesky_factor(Context& context, View<T, 3> a, View<T, 3> inverse_factor,
                              FaultSite site);
 
+// The lower triangle of a (n, n), contiguous, symmetric positive definite, becomes that of a^-1, by
+// potrf and potri. Waits for the device, so it has no place in a step. Returns 0, or the leading
+// minor that is not positive.
+template <class T>
+int inverse_of_lower_triangle(Context& context, MatrixView<T> a);
+
 enum class Eigenvectors { no, yes };
 
 // values[s] (n), ascending, of a[s] (n, n) symmetric. On return row j of a[s] is the eigenvector of

@@ -151,6 +151,11 @@ int inverse_from_cholesky(int64_t n, float* c, int64_t ldc) {
   return inverse_by_halves(n, c, ldc);
 }
 
+int eigen_symmetric(int64_t n, double* a, int64_t lda, double* values) {
+  use_one_blas_thread();
+  return LAPACKE_dsyevd(LAPACK_COL_MAJOR, 'V', kRowMajorLower, n, a, lda, values);
+}
+
 // LAPACK works in panels of 32 to 64 columns; the constant is dormtr's own table of panel factors.
 int64_t tridiagonal_work(int64_t n) {
   return 64 * n + 65 * 64;

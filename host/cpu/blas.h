@@ -57,6 +57,10 @@ int inverse_of_lower(int64_t n, float* c, int64_t ldc);
 int inverse_from_cholesky(int64_t n, double* c, int64_t ldc);
 int inverse_from_cholesky(int64_t n, float* c, int64_t ldc);
 
+// values (n), ascending, of a (n, n) symmetric, its lower triangle given; row j of a becomes the
+// eigenvector of values[j]. Allocates its scratch: for small problems outside of a step.
+int eigen_symmetric(int64_t n, double* a, int64_t lda, double* values);
+
 // a (n, n) symmetric, its upper triangle given, = Q T Q' with T tridiagonal: diagonal (n) and
 // off_diagonal (n - 1). Q stays in a's upper triangle and tau (n - 1), for apply_tridiagonal_basis.
 // `work` holds tridiagonal_work(n) elements.

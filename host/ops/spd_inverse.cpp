@@ -1,0 +1,18 @@
+#include "host/ops/spd_inverse.h"
+
+#include "host/core/error.h"
+#include "host/ops/dispatch.h"
+
+namespace cfaa {
+
+template <class T>
+int64_t spd_inverse(Context& context, MatrixView<T> a) {
+  CFAA_ASSERT(a.rows() == a.cols() && a.contiguous());
+  if (a.rows() == 0) return 0;
+  return CFAA_DISPATCH(context, spd_inverse<T>)(context, a);
+}
+
+template int64_t spd_inverse<float>(Context&, MatrixView<float>);
+template int64_t spd_inverse<double>(Context&, MatrixView<double>);
+
+}  // namespace cfaa
