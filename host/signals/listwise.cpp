@@ -1,0 +1,151 @@
+#include "host/signals/listwise.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "host/core/error.h"
+
+namespace cfaa {
+namespace {
+
+constexpr int64_t kGroupsAtOnce = 16;
+constexpr int kMostSteps = 100;
+
+// Sums over a chunk of groups: value, gradient, the lower triangle of the Hessian.
+struct Part {
+  double value = 0;
+  std::vector<double> gradient, hessian;
+};
+
+double dot(const float* f, std::span<const double> w) {
+  double sum = 0;
+  for (std::size_t s = 0; s < w.size(); ++s) sum += w[s] * f[s];
+  return sum;
+}
+
+void add_group(const ListwiseGroups& all, int64_t group, std::span<const double> w, Part& part,
+               std::vector<double>& score) {
+  const std::size_t k = w.size();
+  const auto g = static_cast<std::size_t>(group);
+  const int64_t first = all.negative_offset[g], count = all.negative_offset[g + 1] - first;
+  const float* negatives = all.negatives.data() + first * static_cast<int64_t>(k);
+  score.resize(static_cast<std::size_t>(count));
+  double top = -HUGE_VAL;
+  for (std::size_t n = 0; n < score.size(); ++n) {
+    score[n] = dot(negatives + n * k, w);
+    top = std::max(top, score[n]);
+  }
+  // Moments of the negatives, over exp(top).
+  double mass = 0;
+  std::vector<double> mean(k), second(k * k);
+  for (std::size_t n = 0; n < score.size(); ++n) {
+    const double e = all.stands_for[g] * std::exp(score[n] - top);
+    const float* f = negatives + n * k;
+    mass += e;
+    for (std::size_t a = 0; a < k; ++a) {
+      const double x = e * f[a];
+      mean[a] += x;
+      for (std::size_t b = 0; b <= a; ++b) second[a * k + b] += x * f[b];
+    }
+  }
+  for (int64_t p = all.positive_offset[g]; p < all.positive_offset[g + 1]; ++p) {
+    const float* f = all.positives.data() + p * static_cast<int64_t>(k);
+    const double s = dot(f, w);
+    const double shift = std::max(top, s);
+    const double of_positive = std::exp(s - shift);
+    const double of_negatives = score.empty() ? 0 : std::exp(top - shift);
+    const double total = of_positive + of_negatives * mass;
+    part.value += std::log(total) + shift - s;
+    const double q = of_positive / total, r = of_negatives / total;
+    for (std::size_t a = 0; a < k; ++a) {
+      const double m_a = q * f[a] + r * mean[a];
+      part.gradient[a] += m_a - f[a];
+      for (std::size_t b = 0; b <= a; ++b) {
+        const double m_b = q * f[b] + r * mean[b];
+        part.hessian[a * k + b] +=
+            q * double{f[a]} * double{f[b]} + r * second[a * k + b] - m_a * m_b;
+      }
+    }
+  }
+}
+
+// step = hessian^-1 gradient by Cholesky; the ridge makes the Hessian positive definite.
+std::vector<double> newton_step(std::vector<double> h, std::vector<double> y) {
+  const std::size_t k = y.size();
+  for (std::size_t j = 0; j < k; ++j) {
+    for (std::size_t i = j; i < k; ++i) {
+      double sum = h[i * k + j];
+      for (std::size_t c = 0; c < j; ++c) sum -= h[i * k + c] * h[j * k + c];
+      h[i * k + j] = i == j ? std::sqrt(std::max(sum, 1e-12)) : sum / h[j * k + j];
+    }
+  }
+  for (std::size_t i = 0; i < k; ++i) {
+    for (std::size_t c = 0; c < i; ++c) y[i] -= h[i * k + c] * y[c];
+    y[i] /= h[i * k + i];
+  }
+  for (std::size_t i = k; i-- > 0;) {
+    for (std::size_t c = i + 1; c < k; ++c) y[i] -= h[c * k + i] * y[c];
+    y[i] /= h[i * k + i];
+  }
+  return y;
+}
+
+}  // namespace
+
+ListwiseLoss listwise_loss(ThreadPool& threads, std::span<const ListwiseTerm> terms, double ridge,
+                           std::span<const double> w) {
+  const std::size_t k = w.size();
+  ListwiseLoss loss;
+  loss.gradient.resize(k);
+  loss.hessian.resize(k * k);
+  for (std::size_t a = 0; a < k; ++a) {
+    loss.value += ridge / 2 * w[a] * w[a];
+    loss.gradient[a] = ridge * w[a];
+    loss.hessian[a * k + a] = ridge;
+  }
+  for (const ListwiseTerm& term : terms) {
+    const ListwiseGroups& groups = *term.groups;
+    CFAA_ASSERT(groups.signals == static_cast<int64_t>(k));
+    std::vector<Part> parts(
+        static_cast<std::size_t>((groups.groups() + kGroupsAtOnce - 1) / kGroupsAtOnce));
+    threads.parallel_for(groups.groups(), kGroupsAtOnce, [&](int64_t begin, int64_t end, int) {
+      Part& part = parts[static_cast<std::size_t>(begin / kGroupsAtOnce)];
+      part.gradient.resize(k);
+      part.hessian.resize(k * k);
+      std::vector<double> score;
+      for (int64_t g = begin; g < end; ++g) add_group(groups, g, w, part, score);
+    });
+    for (const Part& part : parts) {
+      loss.value += term.factor * part.value;
+      for (std::size_t a = 0; a < k; ++a) loss.gradient[a] += term.factor * part.gradient[a];
+      for (std::size_t e = 0; e < k * k; ++e) loss.hessian[e] += term.factor * part.hessian[e];
+    }
+  }
+  return loss;
+}
+
+std::vector<double> fit_listwise(ThreadPool& threads, std::span<const ListwiseTerm> terms,
+                                 double ridge, int64_t signals) {
+  std::vector<double> w(static_cast<std::size_t>(signals));
+  ListwiseLoss loss = listwise_loss(threads, terms, ridge, w);
+  for (int step = 0; step < kMostSteps; ++step) {
+    const std::vector<double> direction = newton_step(loss.hessian, loss.gradient);
+    double decrease = 0;
+    for (std::size_t a = 0; a < w.size(); ++a) decrease += direction[a] * loss.gradient[a];
+    if (!(decrease > 1e-10 * std::max(1.0, loss.value))) break;
+    // Halve until the loss falls by a tenth of what its slope promises.
+    for (double length = 1; length > 1e-6; length /= 2) {
+      std::vector<double> next(w);
+      for (std::size_t a = 0; a < w.size(); ++a) next[a] -= length * direction[a];
+      ListwiseLoss at_next = listwise_loss(threads, terms, ridge, next);
+      if (at_next.value <= loss.value - 0.1 * length * decrease) {
+        w = std::move(next);
+        loss = std::move(at_next);
+        break;
+      }
+    }
+  }
+  return w;
+}
+
+}  // namespace cfaa

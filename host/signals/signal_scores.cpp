@@ -1,0 +1,161 @@
+#include "host/signals/signal_scores.h"
+
+#include <algorithm>
+
+#include "host/ops/grouped_linear.h"
+
+namespace cfaa {
+namespace {
+
+std::size_t index(int64_t i) {
+  return static_cast<std::size_t>(i);
+}
+
+// row (columns) as entries; `row` is zero again afterwards.
+std::vector<SparseEntry> take_entries(std::vector<double>& row, std::vector<int32_t>& touched) {
+  std::sort(touched.begin(), touched.end());
+  touched.erase(std::unique(touched.begin(), touched.end()), touched.end());
+  std::vector<SparseEntry> entries;
+  for (const int32_t column : touched) {
+    double& x = row[index(column)];
+    if (x != 0) entries.push_back({column, static_cast<float>(x)});
+    x = 0;
+  }
+  touched.clear();
+  return entries;
+}
+
+// Row r of the weighted sum of the matrices that `part` chooses, for r < rows.
+template <class Chosen>
+void append_weighted(Context& context, int64_t rows, int64_t columns,
+                     std::span<const Signal> signals, std::span<const double> weights,
+                     Chosen chosen, std::vector<std::vector<SparseEntry>>& out) {
+  const std::size_t first = out.size();
+  out.resize(first + index(rows));
+  context.threads().parallel_for(rows, 64, [&](int64_t begin, int64_t end, int) {
+    std::vector<double> sum(index(columns));
+    std::vector<int32_t> touched;
+    for (int64_t r = begin; r < end; ++r) {
+      for (std::size_t s = 0; s < signals.size(); ++s) {
+        const SparseRows& matrix = chosen(signals[s]);
+        if (matrix.rows() == 0) continue;
+        const auto at = matrix.columns_of(r);
+        const auto values = matrix.values_of(r);
+        for (std::size_t e = 0; e < at.size(); ++e) {
+          sum[index(at[e])] += weights[s] * double{values[e]};
+          touched.push_back(at[e]);
+        }
+      }
+      out[first + index(r)] = take_entries(sum, touched);
+    }
+  });
+}
+
+}  // namespace
+
+SignalScores::SignalScores(Context& context, const Evidence& evidence,
+                           std::span<const Signal> signals, std::span<const double> weights) {
+  const int64_t users = evidence.users(), items = evidence.items();
+  const SparseRows* words = nullptr;
+  std::vector<float> bias(index(items));
+  for (std::size_t s = 0; s < signals.size(); ++s) {
+    const Signal& signal = signals[s];
+    for (std::size_t i = 0; i < signal.bias.size(); ++i) {
+      bias[i] += static_cast<float>(weights[s] * double{signal.bias[i]});
+    }
+    if (signal.user_words.rows() > 0) words = &signal.user_words;
+    if (signal.dim > 0) {
+      CFAA_ASSERT(dim_ == 0);
+      dim_ = signal.dim;
+      item_factors_ = signal.item_factors;
+      user_factors_ = signal.user_factors;
+      for (float& x : user_factors_) x = static_cast<float>(weights[s] * double{x});
+    }
+  }
+  const int64_t terms = words == nullptr ? 0 : words->columns;
+
+  std::vector<std::vector<SparseEntry>> right;
+  append_weighted(
+      context, items, items, signals, weights,
+      [](const Signal& s) -> const SparseRows& { return s.votes; }, right);
+  right.emplace_back();
+  for (int64_t i = 0; i < items; ++i) {
+    if (bias[index(i)] != 0) right.back().push_back({static_cast<int32_t>(i), bias[index(i)]});
+  }
+  append_weighted(
+      context, terms, items, signals, weights,
+      [](const Signal& s) -> const SparseRows& { return s.word_items; }, right);
+  right_ = join_rows(items, right);
+
+  std::vector<std::vector<SparseEntry>> left(index(users));
+  for (int64_t u = 0; u < users; ++u) {
+    std::vector<SparseEntry>& row = left[index(u)];
+    for (const int32_t j : evidence.liked.columns_of(u)) row.push_back({j, 1.0f});
+    row.push_back({static_cast<int32_t>(items), 1.0f});
+    if (words == nullptr) continue;
+    const auto at = words->columns_of(u);
+    const auto values = words->values_of(u);
+    for (std::size_t e = 0; e < at.size(); ++e) {
+      row.push_back({static_cast<int32_t>(items + 1) + at[e], values[e]});
+    }
+  }
+  left_ = join_rows(items + 1 + terms, left);
+
+  device_left_ = DeviceRows(context, left_);
+  device_right_ = DeviceRows(context, right_);
+  if (dim_ > 0) {
+    device_item_factors_ = Tensor<float, 2>(context, {items, dim_}, item_factors_.data());
+    no_bias_ = Tensor<float, 1>(context, {items});
+    no_bias_.fill_zero();
+  }
+}
+
+void SignalScores::fill(Context& context, std::span<const int32_t> users, int64_t first,
+                        int64_t last, MatrixView<float> scores) const {
+  const auto count = static_cast<int64_t>(users.size());
+  const Arena::Scope scope(context.scratch());
+  const auto rows = context.scratch().take<int32_t, 1>({count});
+  context.runtime().copy_from_host(rows.data, users.data(), users.size_bytes());
+  std::vector<float> factors;
+  if (dim_ > 0) {
+    for (const int32_t user : users) {
+      const float* row = user_factors_.data() + user * dim_;
+      factors.insert(factors.end(), row, row + dim_);
+    }
+    const auto chosen = context.scratch().take<float, 2>({count, dim_});
+    context.runtime().copy_from_host(chosen.data, factors.data(), factors.size() * sizeof(float));
+    const MatrixView<const float> items(device_item_factors_.view().data + first * dim_,
+                                        {last - first, dim_});
+    const VectorView<const float> bias(no_bias_.view().data + first, {last - first});
+    const LinearLayer<float> layer{chosen, items, bias, scores};
+    grouped_linear<float>(context, {&layer, 1}, Activation::none);
+  }
+  sparse_product<float>(context, device_left_.view(), rows, device_right_.view(), 1, first,
+                        dim_ > 0, scores);
+  context.runtime().synchronize();
+}
+
+void SignalScores::score(int32_t user, std::span<const int32_t> items, double* scores) const {
+  std::vector<float> row(index(this->items()));
+  if (dim_ > 0) {
+    const float* w = user_factors_.data() + user * dim_;
+    for (const int32_t item : items) {
+      const float* h = item_factors_.data() + item * dim_;
+      float sum = 0;
+      for (int64_t q = 0; q < dim_; ++q) sum += w[q] * h[q];
+      row[index(item)] = sum;
+    }
+  }
+  const auto at = left_.columns_of(user);
+  const auto weights = left_.values_of(user);
+  for (std::size_t e = 0; e < at.size(); ++e) {
+    const auto columns = right_.columns_of(at[e]);
+    const auto values = right_.values_of(at[e]);
+    for (std::size_t c = 0; c < columns.size(); ++c) {
+      row[index(columns[c])] += weights[e] * values[c];
+    }
+  }
+  for (std::size_t i = 0; i < items.size(); ++i) scores[i] = row[index(items[i])];
+}
+
+}  // namespace cfaa
