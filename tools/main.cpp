@@ -7,6 +7,7 @@
 #include <new>
 
 #include "host/core/error.h"
+#include "host/core/version.h"
 #include "host/cpu/blas_kernels.h"
 #include "host/io/mapping.h"
 #include "tools/command.h"
@@ -54,7 +55,7 @@ std::string explain(const CLI::App& app, const CLI::ParseError& error, int argc,
 int run(int argc, char** argv) {
   CLI::App app{
       "cfaa_gpu: review-based recommendation across two domains that share no user and no item."};
-  app.set_version_flag("--version", std::string("cfaa_gpu ") + CFAA_VERSION);
+  app.set_version_flag("--version", std::string("cfaa_gpu ") + cfaa::version());
   app.require_subcommand(1);
   app.allow_extras(false);
   cfaa::tools::add_prepare(app);

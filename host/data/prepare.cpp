@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "host/core/error.h"
+#include "host/core/version.h"
 #include "host/data/dataset.h"
 #include "host/data/keyed_draw.h"
 #include "host/data/review_format.h"
@@ -202,7 +203,7 @@ json prepare(const PrepareRequest& request, ThreadPool& pool, const PrepareEvent
   StagedDirectory directory(request.out, request.force, kReportName);
 
   json report = {{"format", kFormatVersion},
-                 {"version", CFAA_VERSION},
+                 {"version", version()},
                  {"seed", options.seed},
                  {"options", prepare_option_set(options).current()}};
   int64_t tolerated = options.skip_bad;

@@ -7,6 +7,7 @@
 
 #include "host/core/error.h"
 #include "host/core/log.h"
+#include "host/core/version.h"
 #include "host/embed/resumable_files.h"
 #include "host/embed/review_sums.h"
 #include "host/io/mapped_file.h"
@@ -127,7 +128,7 @@ void check_room(const Domain& domain, int64_t width, DType dtype, uint64_t there
 
 json description_of(const Domain& domain, const json& settings, const EmbedReport& report) {
   json description = {{"format", 1},
-                      {"program", "cfaa_gpu " CFAA_VERSION},
+                      {"program", std::string("cfaa_gpu ") + version()},
                       {"settings", settings},
                       {"width", report.width},
                       {"rows", domain.train.size()},

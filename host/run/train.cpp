@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "host/core/error.h"
+#include "host/core/version.h"
 #include "host/eval/user_metrics_file.h"
 #include "host/run/run_directory.h"
 
@@ -72,7 +73,7 @@ void check_same_run(const RunDirectory& run, const RunDescription& before,
 void open_run(const RunDirectory& run, const TrainingSet& data, const TrainRequest& request) {
   const RunDescription now{request.config,
                            fs::absolute(data.directory()).lexically_normal().string(),
-                           data.dataset().hash, CFAA_VERSION};
+                           data.dataset().hash, version()};
   if (request.fresh) {
     for (const std::string& name : RunDirectory::file_names()) fs::remove_all(run.path() / name);
   }

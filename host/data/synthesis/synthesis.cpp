@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "host/core/error.h"
+#include "host/core/version.h"
 #include "host/data/synthesis/words.h"
 #include "host/data/synthesis/world.h"
 #include "host/io/output_file.h"
@@ -179,7 +180,7 @@ json synthesize(const SynthesisOptions& options, const fs::path& out, bool force
                 const std::function<void(int64_t)>& progress) {
   check(options);
   StagedDirectory directory(out, force, kReportName);
-  json report = {{"version", CFAA_VERSION},  {"users", options.users},
+  json report = {{"version", version()},     {"users", options.users},
                  {"items", options.items},   {"interactions", options.interactions},
                  {"topics", options.topics}, {"shift", options.shift},
                  {"seed", options.seed}};
