@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "host/core/error.h"
+#include "host/run/directory_kind.h"
 #include "host/run/measure_baseline.h"
 #include "host/run/run_json.h"
 #include "tools/evaluation_report.h"
@@ -39,16 +40,21 @@ void run(Arguments& arguments, const std::function<void()>& apply_evaluation,
   if (!arguments.out.empty() && flags.split != "test") {
     throw Error("--out keeps results of the test split; leave --split out");
   }
+  flags.check_outputs();
+  require_prepared(arguments.data);
+  const RunDirectory out(arguments.out);
+  const auto place = [&](int64_t seed) { return arguments.seeds == 1 ? out : out.seed(seed); };
+  for (int64_t i = 0; i < arguments.seeds && !arguments.out.empty(); ++i) {
+    check_baseline_place(place(request.options.seed + i), flags.force);
+  }
   const Domain domain = load_domain(arguments.data, flags.domain);
   const std::string dataset = arguments.out.empty() ? "" : load_dataset(arguments.data).hash;
-  const RunDirectory out(arguments.out);
   json all = json::array();
   for (int64_t i = 0; i < arguments.seeds; ++i, ++request.options.seed) {
     const auto context = arguments.device.make_context();
     const BaselineReport report = measure_baseline(*context, domain, request);
     if (!arguments.out.empty()) {
-      write_baseline(arguments.seeds == 1 ? out : out.seed(request.options.seed), report, dataset,
-                     domain);
+      write_baseline(place(request.options.seed), report, dataset, domain);
     }
     flags.write_files(report.evaluation, domain);
     all.push_back(to_json(report));

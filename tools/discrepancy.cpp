@@ -3,11 +3,13 @@
 
 #include <fmt/format.h>
 
+#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "host/core/error.h"
 #include "host/io/json_file.h"
 #include "host/ops/alignment_config.h"
+#include "host/run/directory_kind.h"
 #include "host/run/discrepancy.h"
 #include "host/run/run_json.h"
 #include "tools/command.h"
@@ -69,6 +71,7 @@ void run_on_run(Arguments& arguments, const std::function<void()>& apply_flags) 
 
 void run_on_files(Arguments& arguments, const std::function<void()>& apply_flags) {
   if (arguments.target.empty()) {
+    if (std::filesystem::is_directory(arguments.source)) require_run(arguments.source);
     throw Error(
         fmt::format("{}: is not a run; give two .npy files, source and target, or the "
                     "directory that train wrote",

@@ -7,6 +7,7 @@
 
 #include "host/core/error.h"
 #include "host/core/stopwatch.h"
+#include "host/run/directory_kind.h"
 #include "host/run/evaluate.h"
 #include "host/run/run_json.h"
 #include "tools/evaluation_report.h"
@@ -42,6 +43,7 @@ void run_on_run(Arguments& arguments, const std::function<void()>& apply_flags) 
                     "--user-embeddings, --item-embeddings or --scores",
                     arguments.place));
   }
+  arguments.evaluation.check_outputs();
   const Stopwatch watch;
   const auto context = arguments.device.make_context();
   Run trained(*context, arguments.place, arguments.data);
@@ -58,6 +60,8 @@ void run_on_files(Arguments& arguments, const std::function<void()>& apply_flags
   EvaluationFlags& flags = arguments.evaluation;
   flags.read(apply_flags);
   flags.eval.options();  // refuses what is wrong before the files are read
+  flags.check_outputs();
+  require_prepared(arguments.place);
   const auto context = arguments.device.make_context();
   const Domain domain = load_domain(arguments.place, flags.domain);
   show(flags, evaluate_files(*context, domain, arguments.files, flags.request()), domain,

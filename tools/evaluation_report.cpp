@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "host/eval/user_metrics_file.h"
+#include "host/io/owned_output.h"
 
 namespace cfaa::tools {
 namespace {
@@ -56,6 +57,7 @@ void EvaluationFlags::add_to(CLI::App& command) {
   command.add_option("--config", config, "configuration with an 'eval' section");
   command.add_option("--per-user", per_user, "file for each user's metrics (.tsv)");
   command.add_option("--lists", lists, "file for each user's list (.tsv)");
+  command.add_flag("--force", force, "replace outputs that this command did not write");
   command.add_flag("--json", json, "machine output on stdout");
 }
 
@@ -63,6 +65,11 @@ void EvaluationFlags::read(const std::function<void()>& apply_flags) {
   const nlohmann::json file = read_config(config);
   if (file.contains("eval")) evaluation_option_set(eval).read(file["eval"], config);
   apply_flags();
+}
+
+void EvaluationFlags::check_outputs() const {
+  if (!per_user.empty()) check_output(per_user, kUserMetricsHeader, force);
+  if (!lists.empty()) check_output(lists, kListsWithHitsHeader, force);
 }
 
 EvaluationRequest EvaluationFlags::request() const {

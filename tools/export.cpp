@@ -2,37 +2,55 @@
 
 #include <fmt/format.h>
 
+#include "host/run/directory_kind.h"
 #include "host/run/export.h"
+#include "host/run/run_json.h"
 #include "tools/command.h"
 
 namespace cfaa::tools {
 namespace {
 
 struct Arguments {
-  std::string run, data, out, format = "npy";
+  std::string run, data, out, format = "npy", as = "embeddings";
+  bool force = false, json = false;
   DeviceFlags device;
 };
 
 void run(const Arguments& arguments) {
+  require_run(arguments.run);
   const auto context = arguments.device.make_context();
   Run trained(*context, arguments.run, arguments.data);
-  export_embeddings(
-      trained,
-      {arguments.out, arguments.format == "npy" ? ExportFormat::npy : ExportFormat::safetensors});
-  fmt::print(stderr, "written to {}: rows as in the .tsv files beside\n", arguments.out);
+  ExportRequest request;
+  request.out = arguments.out;
+  if (arguments.format == "safetensors") request.format = ExportFormat::safetensors;
+  if (arguments.as == "faiss") request.vectors = ExportVectors::inner_product;
+  request.force = arguments.force;
+  const ExportReport report = export_embeddings(trained, request);
+  if (arguments.json) return print_json(to_json(report));
+  fmt::print("written to {}: {} files, rows as in the .tsv beside\n  {}\n", arguments.out,
+             report.files.size(), report.score);
 }
 
 }  // namespace
 
 void add_export(CLI::App& app) {
   const auto arguments = std::make_shared<Arguments>();
-  CLI::App* command = app.add_subcommand("export", "the trained embeddings, with their ids");
+  CLI::App* command =
+      app.add_subcommand("export", "the trained embeddings with their ids, and the scorer");
   command->add_option("run", arguments->run, "the directory that train wrote")->required();
   command->add_option("--out", arguments->out, "a directory")->required();
   command->add_option("--format", arguments->format, "of the arrays")
       ->check(CLI::IsMember({"npy", "safetensors"}))
       ->capture_default_str();
+  command
+      ->add_option("--as", arguments->as,
+                   "embeddings: the model's own, and its scorer; faiss: vectors whose inner "
+                   "product is the score")
+      ->check(CLI::IsMember({"embeddings", "faiss"}))
+      ->capture_default_str();
   command->add_option("--data", arguments->data, "where the run's data is now");
+  command->add_flag("--force", arguments->force, "replace files that an export did not write");
+  command->add_flag("--json", arguments->json, "machine output on stdout");
   arguments->device.add_to(*command);
   command->callback([arguments] { run(*arguments); });
 }

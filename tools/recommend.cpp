@@ -6,6 +6,8 @@
 
 #include "host/core/error.h"
 #include "host/io/atomic_file.h"
+#include "host/io/owned_output.h"
+#include "host/run/directory_kind.h"
 #include "host/run/recommend.h"
 #include "host/run/run_json.h"
 #include "tools/command.h"
@@ -15,10 +17,12 @@ namespace {
 
 using nlohmann::json;
 
+constexpr const char* kListsHeader = "user_id\trank\titem_id\tscore\n";
+
 struct Arguments {
   std::string run, data, user, out;
   RecommendRequest request;
-  bool all = false, json = false;
+  bool all = false, force = false, json = false;
   DeviceFlags device;
 };
 
@@ -41,7 +45,7 @@ void show(const Arguments& arguments, const Recommendation& list) {
 
 void write_all(const Arguments& arguments, Context& context, Run& trained) {
   AtomicFile file(arguments.out);
-  file.write("user_id\trank\titem_id\tscore\n");
+  file.write(kListsHeader);
   recommend_all(context, trained, arguments.request, [&](const Recommendation& list) {
     for (std::size_t i = 0; i < list.items.size(); ++i) {
       file.write(fmt::format("{}\t{}\t{}\t{}\n", list.user, i + 1, list.items[i].item,
@@ -55,6 +59,8 @@ void run(const Arguments& arguments) {
   if (arguments.all ? arguments.out.empty() : arguments.user.empty()) {
     throw Error("give --user ID, or --all and --out FILE for everybody's lists");
   }
+  require_run(arguments.run);
+  if (arguments.all) check_output(arguments.out, kListsHeader, arguments.force);
   const auto context = arguments.device.make_context();
   Run trained(*context, arguments.run, arguments.data);
   if (arguments.all) {
@@ -75,11 +81,12 @@ void add_recommend(CLI::App& app) {
       ->check(CLI::Range(1, 1024))
       ->capture_default_str();
   command->add_flag("--all", arguments->all, "everybody's lists, to --out");
-  command->add_option("--out", arguments->out, "a TSV file: user, rank, item, score");
+  command->add_option("--out", arguments->out, "a TSV file: user, rank, item, score; '-': stdout");
   command->add_option("--domain", arguments->request.domain, "whose items")
       ->check(CLI::IsMember({"target", "source"}))
       ->capture_default_str();
   command->add_option("--data", arguments->data, "where the run's data is now");
+  command->add_flag("--force", arguments->force, "replace an --out that recommend did not write");
   command->add_flag("--json", arguments->json, "the list as JSON");
   arguments->device.add_to(*command);
   command->callback([arguments] { run(*arguments); });

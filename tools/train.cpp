@@ -8,6 +8,7 @@
 
 #include "host/core/log.h"
 #include "host/device/make_context.h"
+#include "host/run/directory_kind.h"
 #include "host/run/run_json.h"
 #include "host/run/train.h"
 #include "tools/command.h"
@@ -26,8 +27,10 @@ struct Arguments {
 };
 
 std::atomic<bool> stop_requested{false};
+std::atomic<int> stop_signal{0};
 
-void request_stop(int) {
+void request_stop(int signal) {
+  stop_signal.store(signal);
   stop_requested.store(true);
 }
 
@@ -52,6 +55,7 @@ void run(Arguments& arguments) {
   config.read(read_config(arguments.config), arguments.config);
   for (const std::string& assignment : arguments.assignments) config.set(assignment);
   config.check();
+  require_prepared(arguments.data);
   const TrainingSet data(arguments.data, config.model);
   request.fresh = arguments.fresh;
   request.from = arguments.from;
@@ -72,8 +76,10 @@ void run(Arguments& arguments) {
     }
     const TrainedRun trained = train_run(*context, data, request);
     if (trained.stopped) {
-      log_info(fmt::format("stopped after step {}; the same command resumes there", trained.steps));
-      throw CLI::RuntimeError(130);
+      log_info(fmt::format("stopped by signal {} after step {}; resume with the same command{}",
+                           stop_signal.load(), trained.steps,
+                           arguments.fresh ? " without --fresh" : ""));
+      throw CLI::RuntimeError(128 + stop_signal.load());
     }
     results.push_back(to_json(trained.result));
     if (!arguments.json) print_result(trained.result);

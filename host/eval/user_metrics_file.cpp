@@ -30,7 +30,7 @@ std::string metric_key(std::size_t metric, int64_t k) {
 
 void write_user_metrics(const std::string& path, const UserMetrics& metrics, const IdList& users) {
   AtomicFile file(path);
-  std::string line = "user_id\tpositives";
+  std::string line = kUserMetricsHeader;
   for (const int64_t k : metrics.ks) {
     for (std::size_t m = 0; m < kUserMetrics; ++m) line += "\t" + metric_key(m, k);
   }

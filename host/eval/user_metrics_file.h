@@ -16,6 +16,9 @@ namespace cfaa {
 // "NDCG@10"
 std::string metric_key(std::size_t metric, int64_t k);
 
+// How such a file begins.
+inline constexpr const char* kUserMetricsHeader = "user_id\tpositives";
+
 void write_user_metrics(const std::string& path, const UserMetrics& metrics, const IdList& users);
 
 struct UserTable {

@@ -204,7 +204,7 @@ void write_lists(const std::string& path, const EvaluationReport& report, const 
   const Lists& lists = report.evaluation.lists;
   const UserItems& positives = report.held_out.positives;
   AtomicFile file(path);
-  file.write("user_id\trank\titem_id\tscore\thit\n");
+  file.write(kListsWithHitsHeader);
   for (std::size_t row = 0; row < lists.user.size(); ++row) {
     const int32_t user = lists.user[row];
     for (std::size_t i = 0; i < static_cast<std::size_t>(lists.k); ++i) {

@@ -47,6 +47,7 @@ EvaluationReport evaluate_files(Context& context, const Domain& domain, const Sc
                                 const EvaluationRequest& request);
 
 // The lists as a table: user_id, rank, item_id, score, hit.
+inline constexpr const char* kListsWithHitsHeader = "user_id\trank\titem_id\tscore\thit\n";
 void write_lists(const std::string& path, const EvaluationReport& report, const Domain& domain);
 
 }  // namespace cfaa

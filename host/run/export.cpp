@@ -2,14 +2,30 @@
 
 #include <fmt/format.h>
 
+#include <nlohmann/json.hpp>
+
+#include "host/core/error.h"
 #include "host/io/atomic_file.h"
 #include "host/io/npy.h"
+#include "host/io/owned_output.h"
 #include "host/io/safetensors.h"
 
 namespace cfaa {
 namespace {
 
 namespace fs = std::filesystem;
+using nlohmann::json;
+
+struct Array {
+  std::string name;
+  std::vector<int64_t> shape;
+  std::vector<float> values;
+};
+
+struct Ids {
+  std::string name;
+  const IdList* ids;
+};
 
 void write_ids(const fs::path& path, const IdList& ids) {
   AtomicFile file(path.string());
@@ -18,34 +34,87 @@ void write_ids(const fs::path& path, const IdList& ids) {
   file.commit();
 }
 
+const char* score_text(const ScorerArrays& scorer) {
+  if (scorer.layers.empty()) return "score(u, i) = <users[u], items[i]>";
+  return scorer.dot ? "score(u, i) = <users[u], items[i]> + mlp([users[u], items[i]])"
+                    : "score(u, i) = mlp([users[u], items[i]])";
+}
+
+void check_request(const Run& run, const ScorerArrays& scorer, const ExportRequest& request) {
+  if (RunDirectory(request.out).is_run()) {
+    throw Error(
+        fmt::format("--out {}: is a run, whose files an export would replace; give a "
+                    "directory of its own",
+                    request.out.string()));
+  }
+  if (request.vectors == ExportVectors::inner_product && !scorer.layers.empty()) {
+    throw Error(
+        fmt::format("{}: its scorer has an MLP (model.scorer), so "
+                    "that no inner product of vectors ranks as it does; export without --as faiss, "
+                    "or train with model.scorer=dot",
+                    run.directory().name()));
+  }
+}
+
+std::vector<Array> scorer_layers(const ScorerArrays& scorer) {
+  std::vector<Array> arrays;
+  for (std::size_t l = 0; l < scorer.layers.size(); ++l) {
+    const ScorerLayer& layer = scorer.layers[l];
+    arrays.push_back({fmt::format("scorer_{}_weight", l), {layer.out, layer.in}, layer.weight});
+    arrays.push_back({fmt::format("scorer_{}_bias", l), {layer.out}, layer.bias});
+  }
+  return arrays;
+}
+
 }  // namespace
 
 ExportReport export_embeddings(Run& run, const ExportRequest& request) {
-  fs::create_directories(request.out);
-  ExportReport report;
-  const auto place = [&](const std::string& name) {
-    return report.files.emplace_back(request.out / name);
-  };
-  SafetensorsWriter writer;
-  PerDomain<DomainEmbeddings> embeddings;
+  const ScorerArrays scorer = run.scorer();
+  check_request(run, scorer, request);
+  std::vector<Array> arrays = scorer_layers(scorer);
+  std::vector<Ids> ids;
   for (const std::size_t d : {kSource, kTarget}) {
-    embeddings[d] = run.embed(d);
+    DomainEmbeddings vectors = run.embed(d);
     const Domain& domain = run.domain(d);
     for (const std::size_t side : {kUser, kItem}) {
       const std::string name = domain.name + (side == kUser ? "_users" : "_items");
-      const std::vector<int64_t> shape = {embeddings[d].count[side], embeddings[d].dim};
-      const float* values = embeddings[d].z[side].data();
-      if (request.format == ExportFormat::npy) {
-        write_npy<float>(place(name + ".npy").string(), shape, values);
-      } else {
-        writer.add(name, shape, values);
-      }
-      write_ids(place(name + ".tsv"), side == kUser ? domain.users : domain.items);
+      arrays.push_back({name, {vectors.count[side], vectors.dim}, std::move(vectors.z[side])});
+      ids.push_back({name, side == kUser ? &domain.users : &domain.items});
     }
   }
-  if (request.format == ExportFormat::safetensors) {
-    writer.write(place("embeddings.safetensors").string());
+
+  ExportReport report{{}, score_text(scorer)};
+  const fs::path description = request.out / "scorer.json";
+  const fs::path together = request.out / "embeddings.safetensors";
+  const auto npy = [&](const Array& array) { return request.out / (array.name + ".npy"); };
+  const auto tsv = [&](const Ids& of) { return request.out / (of.name + ".tsv"); };
+  for (const Ids& of : ids) report.files.push_back(tsv(of));
+  if (request.format == ExportFormat::npy) {
+    for (const Array& array : arrays) report.files.push_back(npy(array));
+  } else {
+    report.files.push_back(together);
   }
+  report.files.push_back(description);
+
+  fs::create_directories(request.out);
+  OutputRecord record(request.out / "export.files.json", "export");
+  record.claim(report.files, request.force);
+  for (const Ids& of : ids) write_ids(tsv(of), *of.ids);
+  SafetensorsWriter writer;
+  for (const Array& array : arrays) {
+    if (request.format == ExportFormat::npy) {
+      write_npy<float>(npy(array).string(), array.shape, array.values.data());
+    } else {
+      writer.add(array.name, array.shape, array.values.data());
+    }
+  }
+  if (request.format == ExportFormat::safetensors) writer.write(together.string());
+  const json fields = {{"score", report.score},
+                       {"mlp_layers", scorer.layers.size()},
+                       {"activation", "relu between layers"},
+                       {"run", fs::absolute(run.directory().path()).lexically_normal().string()}};
+  write_file(description.string(), fields.dump(2) + "\n");
+  record.complete();
   return report;
 }
 

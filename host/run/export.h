@@ -1,8 +1,17 @@
 #pragma once
 
-// The trained embeddings of both domains, with their ids: arrays that other programs read.
+// The trained embeddings of both domains, with their ids, and what makes scores of them: arrays
+// that other programs read.
+//
+//   source_users, source_items, target_users, target_items   (rows, D) float32, and a .tsv with the
+//                                                            id of each row
+//   scorer.json                how a score is made of a user's row and an item's
+//   scorer_0_weight, scorer_0_bias, ...                      the layers of the scorer's MLP, if any
+//
+// As .npy, or all arrays in one embeddings.safetensors.
 
 #include <filesystem>
+#include <string>
 #include <vector>
 
 #include "host/core/context.h"
@@ -12,17 +21,25 @@ namespace cfaa {
 
 enum class ExportFormat { npy, safetensors };
 
+// embeddings: the model's own, of which the scorer makes scores.
+// inner_product: such whose product is the score, for an index like faiss.IndexFlatIP. The
+// embeddings of a run with model.scorer=dot are; a scorer with an MLP has none.
+enum class ExportVectors { embeddings, inner_product };
+
 struct ExportRequest {
-  std::filesystem::path out;  // a directory
+  std::filesystem::path out;  // a directory that is no run
   ExportFormat format = ExportFormat::npy;
+  ExportVectors vectors = ExportVectors::embeddings;
+  bool force = false;  // replace files that an export did not write
 };
 
 struct ExportReport {
   std::vector<std::filesystem::path> files;  // written
+  std::string score;                         // how a score is made, in one line
 };
 
-// source_users, source_items, target_users, target_items: each an array (.npy, or one of
-// embeddings.safetensors) and a .tsv with the id of each row.
+// Error where `out` is a run, where a file there was not written by an export, or where the scorer
+// is no inner product and one was asked for.
 ExportReport export_embeddings(Run& run, const ExportRequest& request);
 
 }  // namespace cfaa

@@ -35,6 +35,22 @@ BaselineReport measure_baseline(Context& context, const Domain& domain,
   return report;
 }
 
+void check_baseline_place(const RunDirectory& place, bool force) {
+  if (place.is_run()) {
+    throw Error(
+        fmt::format("--out {}: is a run, whose result a baseline would replace; give a "
+                    "directory of its own",
+                    place.name()));
+  }
+  if (force || !std::filesystem::exists(place.result())) return;
+  if (read_result(place).baseline.empty()) {
+    throw Error(
+        fmt::format("{}: is there already and was not written by a baseline; give another "
+                    "--out, or replace it with --force",
+                    place.result().string()));
+  }
+}
+
 void write_baseline(const RunDirectory& place, const BaselineReport& report,
                     const std::string& dataset, const Domain& domain) {
   RunResult result;

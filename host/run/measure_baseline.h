@@ -36,6 +36,9 @@ struct BaselineReport {
 BaselineReport measure_baseline(Context& context, const Domain& domain,
                                 const BaselineRequest& request);
 
+// Error where `place` is a run, or holds a result that no baseline wrote, unless `force`.
+void check_baseline_place(const RunDirectory& place, bool force);
+
 // result.json and the users' metrics in the form that a run has them, so that `compare` reads both.
 // `dataset` is the hash of the data.
 void write_baseline(const RunDirectory& place, const BaselineReport& report,

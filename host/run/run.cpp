@@ -44,7 +44,19 @@ struct Run::State {
         assembler(data, description.config.model, description.config.train),
         model(context, description.config.model, description.config.alignment, model_shape(data),
               assembler.shape()) {
+    check_embeddings();
     restore_best<float>(context, directory.best(), model.parameters());
+  }
+
+  void check_embeddings() const {
+    if (description.embeddings.empty()) return;
+    const std::string difference =
+        embedding_difference(description.embeddings, embedding_identity(dataset));
+    if (difference.empty()) return;
+    throw Error(
+        fmt::format("{}: was trained on other review embeddings: {}; embed as it was, or train "
+                    "again",
+                    directory.name(), difference));
   }
 
   Context& context;

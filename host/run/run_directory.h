@@ -5,9 +5,10 @@
 //   run.json            the configuration, the data and its hash; what makes a directory a run
 //   metrics.jsonl       losses, gradient norms and validations, by step; tensorboard/ likewise
 //   checkpoints/        to resume from (host/train/checkpoint.h)
-//   best.safetensors    the parameters of the best validation, best.json
-//   result.json         metrics of the test split, both domains (host/run/result.h)
-//   target_users.tsv, source_users.tsv    the same, user by user (host/eval/user_metrics_file.h)
+//   best.json           the best validation, and the file with its parameters,
+//   best-STEP.safetensors result.json         metrics of the test split, both domains
+//   (host/run/result.h) target_users.tsv, source_users.tsv    the same, user by user
+//   (host/eval/user_metrics_file.h) run.lock            while it is trained (host/run/run_lock.h)
 //
 // A folder of several seeds holds seed-0, seed-1, ..., each of which is a run.
 
@@ -15,6 +16,7 @@
 #include <string>
 #include <vector>
 
+#include "host/run/embedding_identity.h"
 #include "host/train/run_config.h"
 #include "host/train/trainer.h"
 
@@ -31,10 +33,16 @@ class RunDirectory {
   std::filesystem::path result() const { return path_ / "result.json"; }
   std::filesystem::path best() const { return path_ / "best"; }  // without the suffix
   std::filesystem::path user_metrics(const std::string& domain) const;
+  std::filesystem::path lock() const { return path_ / "run.lock"; }
+  // Where a run is kept until the one that replaces it has finished: .NAME.replaced, beside it.
+  std::filesystem::path replaced() const;
   // What training writes to.
   TrainFiles train_files() const;
-  // The names of everything that training and `baseline --out` leave.
-  static std::vector<std::string> file_names();
+  // The name of an entry that is not a run's; "" where there is none.
+  std::string foreign_entry() const;
+  // Removes what killed writers left: temporary files, and arrays that no manifest names. For whom
+  // holds the lock.
+  void sweep() const;
 
   // True where it holds run.json.
   bool is_run() const { return std::filesystem::exists(description()); }
@@ -52,6 +60,7 @@ struct RunDescription {
   std::string data;     // where the data was, an absolute path
   std::string dataset;  // its hash
   std::string version;  // of the program that trained
+  EmbeddingIdentity embeddings;
 };
 
 // Error where there is no run.json, or it is not the description of a run.

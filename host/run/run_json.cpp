@@ -179,7 +179,7 @@ json to_json(const Recommendation& list) {
 json to_json(const ExportReport& report) {
   json files = json::array();
   for (const std::filesystem::path& file : report.files) files.push_back(file.string());
-  return {{"files", files}};
+  return {{"files", files}, {"score", report.score}};
 }
 
 }  // namespace cfaa

@@ -3,11 +3,12 @@
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "host/core/error.h"
 #include "host/core/version.h"
 #include "host/eval/user_metrics_file.h"
-#include "host/run/run_directory.h"
+#include "host/run/run_lock.h"
 
 namespace cfaa {
 namespace {
@@ -40,17 +41,6 @@ json computed(RunConfig config) {
   return fields;
 }
 
-// True where a directory holds something that is not ours: more than what a run leaves that was
-// killed while it wrote its first file, run.json.
-bool holds_other_files(const fs::path& directory) {
-  std::error_code absent;
-  for (const auto& entry : fs::directory_iterator(directory, absent)) {
-    const std::string name = entry.path().filename().string();
-    if (!name.starts_with("run.json.") || !name.ends_with(".tmp")) return true;
-  }
-  return false;
-}
-
 void check_same_run(const RunDirectory& run, const RunDescription& before,
                     const RunDescription& now) {
   if (before.dataset != now.dataset) {
@@ -58,6 +48,13 @@ void check_same_run(const RunDirectory& run, const RunDescription& before,
         fmt::format("{}: was trained on other data ({}); start over with --fresh, or give "
                     "another --out",
                     run.name(), before.data));
+  }
+  const std::string embeddings = embedding_difference(before.embeddings, now.embeddings);
+  if (!embeddings.empty()) {
+    throw Error(
+        fmt::format("{}: was started on other review embeddings: {}; embed as it was, start over "
+                    "with --fresh, or give another --out",
+                    run.name(), embeddings));
   }
   std::vector<std::string> differences;
   list_differences(computed(before.config), computed(now.config), "", differences);
@@ -69,24 +66,107 @@ void check_same_run(const RunDirectory& run, const RunDescription& before,
   }
 }
 
-// Makes the run's directory, or checks that it holds this very run.
-void open_run(const RunDirectory& run, const TrainingSet& data, const TrainRequest& request) {
-  const RunDescription now{request.config,
-                           fs::absolute(data.directory()).lexically_normal().string(),
-                           data.dataset().hash, version()};
-  if (request.fresh) {
-    for (const std::string& name : RunDirectory::file_names()) fs::remove_all(run.path() / name);
-  }
-  if (run.is_run()) {
-    check_same_run(run, read_description(run), now);
-  } else {
-    if (holds_other_files(run.path()) && !request.fresh) {
-      throw Error(run.name() + ": is there and holds no run; give another --out");
+// The directory of a run that is about to be trained, held by this process. Everything is checked
+// before anything is touched; where training does not begin after all, what was there is put back.
+class OpenedRun {
+ public:
+  OpenedRun(const RunDirectory& run, const RunDescription& description, bool fresh)
+      : run_(run), description_(description) {
+    check_place(fresh);
+    made_ = make_directories(run_.path());
+    lock_.emplace(run_.path());
+    was_run_ = run_.is_run();
+    try {
+      if (was_run_ && !fresh) check_same_run(run_, read_description(run_), description_);
+      if (was_run_ && fresh) set_aside();
+      run_.sweep();
+      write_description(run_, description_);
+    } catch (...) {
+      put_back();
+      throw;
     }
-    fs::create_directories(run.path());
   }
-  write_description(run, now);
-}
+
+  // Where training has not begun, nothing is left behind.
+  void put_back() {
+    if (began()) return;
+    std::error_code ignored;
+    if (aside_ || !made_.empty()) {
+      lock_.reset();
+      fs::remove_all(run_.path(), ignored);
+      for (const fs::path& folder : made_) fs::remove(folder, ignored);
+      if (aside_) fs::rename(run_.replaced(), run_.path());
+    } else if (!was_run_) {
+      fs::remove(run_.description(), ignored);
+      fs::remove(run_.train_files().checkpoints, ignored);  // where it is empty
+    }
+  }
+
+  // It has finished: the run that it replaces goes.
+  void finish() {
+    const RunDirectory old(run_.replaced());
+    if (!old.is_run() || !old.foreign_entry().empty()) return;
+    fs::remove_all(old.path());
+  }
+
+ private:
+  // The log is opened last, when everything else stands.
+  bool began() const { return fs::exists(run_.train_files().log); }
+
+  void check_place(bool fresh) const {
+    if (run_.is_run()) {
+      const std::string other = run_.foreign_entry();
+      if (!fresh || other.empty()) return;
+      throw Error(
+          fmt::format("{}: --fresh replaces a run and nothing else, and '{}' is not a run's; move "
+                      "it away, or give another --out",
+                      run_.name(), other));
+    }
+    std::error_code absent;
+    for (const auto& entry : fs::directory_iterator(run_.path(), absent)) {
+      const std::string name = entry.path().filename().string();
+      // What a run leaves that was killed while it wrote its first file.
+      if (entry.path() == run_.lock() ||
+          (name.starts_with("run.json.") && name.ends_with(".tmp"))) {
+        continue;
+      }
+      throw Error(fmt::format("{}: is there and holds no run, but '{}'; give another --out",
+                              run_.name(), name));
+    }
+  }
+
+  // Makes the folder and those above it; which of them were made, innermost first.
+  static std::vector<fs::path> make_directories(const fs::path& path) {
+    std::vector<fs::path> made;
+    for (fs::path folder = fs::absolute(path).lexically_normal(); !fs::exists(folder);
+         folder = folder.parent_path()) {
+      if (folder.has_filename()) made.push_back(folder);
+    }
+    fs::create_directories(path);
+    return made;
+  }
+
+  // Keeps the run until this one has finished. One that never finished is not worth keeping beside
+  // the finished one that it was to replace.
+  void set_aside() {
+    const fs::path place = run_.replaced();
+    if (fs::exists(place) && !fs::exists(run_.result())) {
+      fs::remove_all(run_.path());
+    } else {
+      fs::remove_all(place);
+      fs::rename(run_.path(), place);
+    }
+    aside_ = true;
+    fs::create_directory(run_.path());
+    lock_.emplace(run_.path());
+  }
+
+  RunDirectory run_;
+  RunDescription description_;
+  std::vector<fs::path> made_;
+  std::optional<RunLock> lock_;
+  bool was_run_ = false, aside_ = false;
+};
 
 RunResult result_of(const TrainOutcome& outcome, const RunConfig& config) {
   RunResult result;
@@ -104,15 +184,26 @@ RunResult result_of(const TrainOutcome& outcome, const RunConfig& config) {
 TrainingSet::TrainingSet(const fs::path& directory, const ModelOptions& model)
     : directory_(directory),
       dataset_(load_dataset(directory)),
-      data_(load_training_data(dataset_, model)) {}
+      data_(load_training_data(dataset_, model)) {
+  if (model.has("review")) embeddings_ = embedding_identity(dataset_);
+}
 
 TrainedRun train_run(Context& context, const TrainingSet& data, const TrainRequest& request) {
   request.config.check();
   const RunDirectory run(request.out);
-  open_run(run, data, request);
-  const TrainOutcome outcome =
-      train(context, data.data(), request.config,
-            {run.train_files(), request.from, request.trace, request.trace_steps, request.stop});
+  RunDescription description{request.config,
+                             fs::absolute(data.directory()).lexically_normal().string(),
+                             data.dataset().hash, version(), data.embeddings()};
+  OpenedRun opened(run, description, request.fresh);
+  TrainOutcome outcome;
+  try {
+    outcome =
+        train(context, data.data(), request.config,
+              {run.train_files(), request.from, request.trace, request.trace_steps, request.stop});
+  } catch (...) {
+    opened.put_back();
+    throw;
+  }
   if (outcome.stopped) return {true, outcome.steps, {}};
   for (const std::size_t d : {kTarget, kSource}) {
     const Domain& domain = data.data().domain(d);
@@ -121,6 +212,7 @@ TrainedRun train_run(Context& context, const TrainingSet& data, const TrainReque
   }
   const RunResult result = result_of(outcome, request.config);
   write_result(run, result);
+  opened.finish();
   return {false, outcome.steps, result};
 }
 

@@ -31,17 +31,21 @@ class TrainingSet {
   const std::filesystem::path& directory() const { return directory_; }
   const Dataset& dataset() const { return dataset_; }
   const TrainingData& data() const { return data_; }
+  const EmbeddingIdentity& embeddings() const { return embeddings_; }
 
  private:
   std::filesystem::path directory_;
   Dataset dataset_;
   TrainingData data_;
+  EmbeddingIdentity embeddings_;  // of the reviews, where the model reads them
 };
 
 struct TrainRequest {
   std::filesystem::path out = "run";  // the run's directory
   RunConfig config;
-  bool fresh = false;           // start over instead of resuming
+  // Start over instead of resuming. The run that is there is kept as .NAME.replaced until this one
+  // has finished.
+  bool fresh = false;
   int64_t from = -1;            // checkpoint to resume from; -1: the newest
   std::filesystem::path trace;  // folder for the first steps' arrays; "": none
   int64_t trace_steps = 1;
@@ -54,8 +58,8 @@ struct TrainedRun {
   RunResult result;      // where it was not stopped
 };
 
-// Error where the configuration does not go together, or the directory holds something else than
-// this very run.
+// Error where the configuration does not go together, where the directory holds something else than
+// this very run, or where another process trains it.
 TrainedRun train_run(Context& context, const TrainingSet& data, const TrainRequest& request);
 
 }  // namespace cfaa

@@ -22,7 +22,7 @@ std::string stem_of(int64_t step) {
   return fmt::format("step-{:08}", step);
 }
 
-fs::path with_suffix(fs::path stem, const char* suffix) {
+fs::path with_suffix(fs::path stem, const std::string& suffix) {
   stem += suffix;
   return stem;
 }
@@ -40,32 +40,57 @@ TrainState state_from(const json& fields) {
           fields.at("finished")};
 }
 
-// One file of arrays and, with its size and hash, a manifest beside it: a checkpoint, or the best.
+// One file of arrays and a manifest beside it with its name, size and hash: a checkpoint, or best.
 class ArraysFile {
  public:
   // Gives the arrays' bytes to the system; without `moments`, those of the weights alone.
   template <class T>
-  ArraysFile(Context& context, const fs::path& stem, Parameters<T>& parameters, bool moments);
+  ArraysFile(Context& context, const fs::path& path, Parameters<T>& parameters, bool moments);
   ArraysFile(const ArraysFile&) = delete;
   ArraysFile& operator=(const ArraysFile&) = delete;
 
   // Waits for the disk, puts the file in its place, then the manifest: `fields` and the hash.
-  void commit(json fields);
-
-  // The manifest of `stem`.json; Error where the file beside it is damaged.
-  static json check(const fs::path& stem);
+  void commit(const fs::path& manifest, json fields);
 
  private:
-  fs::path stem_;
+  fs::path path_;
   AtomicFile file_;
   std::size_t bytes_ = 0;
   std::string hash_;
 };
 
+// The arrays that a manifest names, which are there and whole.
+struct CheckedArrays {
+  json manifest;
+  fs::path arrays;
+};
+
+// Manifests of version 0.1.0 do not name the file: it is beside, of the same name.
+fs::path arrays_of(const json& manifest, const fs::path& path) {
+  fs::path beside = path;
+  beside.replace_extension(".safetensors");
+  const std::string name = field<std::string>(manifest, "file", beside.filename().string(), path);
+  return path.parent_path() / fs::path(name).filename();
+}
+
+CheckedArrays check_arrays(const fs::path& path) {
+  const json manifest = read_json(path);
+  if (!manifest.is_object() || !manifest.contains("xxh3_128") || !manifest.contains("bytes")) {
+    throw Error(path.string() + ": is not a manifest of this program");
+  }
+  const fs::path arrays = arrays_of(manifest, path);
+  const MappedFile file(arrays.string());
+  if (file.bytes().size() != field<std::size_t>(manifest, "bytes", 0, path) ||
+      content_hash(file) != field<std::string>(manifest, "xxh3_128", "", path)) {
+    throw Error(arrays.string() + ": is damaged (its bytes are not those of the manifest)");
+  }
+  return {manifest, arrays};
+}
+
 template <class T>
-ArraysFile::ArraysFile(Context& context, const fs::path& stem, Parameters<T>& parameters,
+ArraysFile::ArraysFile(Context& context, const fs::path& path, Parameters<T>& parameters,
                        bool moments)
-    : stem_(stem), file_(with_suffix(stem, ".safetensors").string()) {
+    : path_(path), file_(path.string()) {
   ContentHash hash;
   const auto write = [&](const void* bytes, std::size_t count) {
     hash.add(bytes, count);
@@ -94,26 +119,28 @@ ArraysFile::ArraysFile(Context& context, const fs::path& stem, Parameters<T>& pa
   hash_ = hash.text();
 }
 
-void ArraysFile::commit(json fields) {
+void ArraysFile::commit(const fs::path& manifest, json fields) {
   file_.commit();
+  fields["file"] = path_.filename().string();
   fields["bytes"] = bytes_;
   fields["xxh3_128"] = hash_;
-  write_file(with_suffix(stem_, ".json").string(), fields.dump(2) + "\n");
+  write_file(manifest.string(), fields.dump(2) + "\n");
 }
 
-json ArraysFile::check(const fs::path& stem) {
-  const std::string manifest_path = with_suffix(stem, ".json").string();
-  const json manifest = read_json(manifest_path);
-  if (!manifest.is_object() || !manifest.contains("xxh3_128") || !manifest.contains("bytes")) {
-    throw Error(manifest_path + ": is not a manifest of this program");
+// Removes the best arrays of other steps than the manifest names.
+void sweep_best(const fs::path& stem) {
+  const fs::path manifest = with_suffix(stem, ".json");
+  std::error_code ignored;
+  const fs::path kept =
+      fs::exists(manifest) ? arrays_of(read_json_object(manifest), manifest) : fs::path();
+  const std::string name = stem.filename().string();
+  for (const auto& entry : fs::directory_iterator(stem.parent_path(), ignored)) {
+    const std::string file = entry.path().filename().string();
+    if ((file.starts_with(name + "-") || file.starts_with(name + ".")) &&
+        file.ends_with(".safetensors") && file != kept.filename()) {
+      fs::remove(entry.path(), ignored);
+    }
   }
-  const std::string path = with_suffix(stem, ".safetensors").string();
-  const MappedFile file(path);
-  if (file.bytes().size() != manifest["bytes"].get<std::size_t>() ||
-      content_hash(file) != manifest["xxh3_128"].get<std::string>()) {
-    throw Error(path + ": is damaged (its bytes are not those of the manifest)");
-  }
-  return manifest;
 }
 
 }  // namespace
@@ -140,18 +167,37 @@ void restore_parameters(Context& context, const std::string& path, Parameters<T>
 template <class T>
 void write_best(Context& context, const fs::path& stem, Parameters<T>& parameters,
                 const BestParameters& best) {
-  ArraysFile(context, stem, parameters, false)
-      .commit({{"step", best.step}, {"metric", best.metric}, {"value", best.value}});
+  const fs::path arrays = with_suffix(stem, fmt::format("-{:08}.safetensors", best.step));
+  ArraysFile(context, arrays, parameters, false)
+      .commit(with_suffix(stem, ".json"),
+              {{"step", best.step}, {"metric", best.metric}, {"value", best.value}});
+  sweep_best(stem);
 }
 
 template <class T>
-void restore_best(Context& context, const fs::path& stem, Parameters<T>& parameters) {
-  if (!fs::exists(with_suffix(stem, ".json"))) {
+BestParameters restore_best(Context& context, const fs::path& stem, Parameters<T>& parameters) {
+  const fs::path manifest = with_suffix(stem, ".json");
+  if (!fs::exists(manifest)) {
     throw Error(stem.parent_path().string() +
                 ": has no best parameters yet; let 'cfaa_gpu train' reach its first validation");
   }
-  ArraysFile::check(stem);
-  restore_parameters<T>(context, with_suffix(stem, ".safetensors").string(), parameters, false);
+  const CheckedArrays checked = check_arrays(manifest);
+  restore_parameters<T>(context, checked.arrays.string(), parameters, false);
+  return {field<int64_t>(checked.manifest, "step", 0, manifest),
+          field<std::string>(checked.manifest, "metric", "", manifest),
+          field<double>(checked.manifest, "value", 0, manifest)};
+}
+
+void sweep_arrays(const fs::path& best, const fs::path& checkpoints) {
+  sweep_best(best);
+  std::error_code ignored;
+  for (const auto& entry : fs::directory_iterator(checkpoints, ignored)) {
+    fs::path manifest = entry.path();
+    manifest.replace_extension(".json");
+    if (entry.path().extension() == ".safetensors" && !fs::exists(manifest)) {
+      fs::remove(entry.path(), ignored);
+    }
+  }
 }
 
 Checkpoints::Checkpoints(fs::path directory, int64_t keep)
@@ -190,11 +236,12 @@ void Checkpoints::remove_oldest() const {
 template <class T>
 void Checkpoints::write(Context& context, Parameters<T>& parameters, const TrainState& state) {
   finish();
+  const fs::path stem = directory_ / stem_of(state.step);
   const auto file =
-      std::make_shared<ArraysFile>(context, directory_ / stem_of(state.step), parameters, true);
-  writer_ = std::thread([this, file, state] {
+      std::make_shared<ArraysFile>(context, with_suffix(stem, ".safetensors"), parameters, true);
+  writer_ = std::thread([this, file, state, manifest = with_suffix(stem, ".json")] {
     try {
-      file->commit({{"state", to_json(state)}});
+      file->commit(manifest, {{"state", to_json(state)}});
       remove_oldest();
     } catch (...) {
       failure_ = std::current_exception();
@@ -220,9 +267,13 @@ std::optional<Checkpoints::Found> Checkpoints::newest(int64_t step) const {
   }
   const fs::path stem = directory_ / stem_of(*chosen);
   try {
-    const json manifest = ArraysFile::check(stem);
-    return Found{*chosen, with_suffix(stem, ".safetensors").string(),
-                 state_from(manifest.at("state"))};
+    const CheckedArrays checked = check_arrays(with_suffix(stem, ".json"));
+    const TrainState state = state_from(checked.manifest.at("state"));
+    if (state.step != *chosen || state.best_step > state.step || state.waited < 0) {
+      throw Error(with_suffix(stem, ".json").string() +
+                  ": is damaged (its steps do not go together)");
+    }
+    return Found{*chosen, checked.arrays.string(), state};
   } catch (const std::exception& damage) {
     const std::string before =
         chosen == known.begin()
@@ -232,17 +283,10 @@ std::optional<Checkpoints::Found> Checkpoints::newest(int64_t step) const {
   }
 }
 
-void Checkpoints::clear() {
-  finish();
-  std::error_code ignored;
-  fs::remove_all(directory_, ignored);
-  fs::create_directories(directory_, ignored);
-}
-
 #define CFAA_INSTANTIATE(T)                                                                      \
   template void restore_parameters<T>(Context&, const std::string&, Parameters<T>&, bool);       \
   template void write_best<T>(Context&, const fs::path&, Parameters<T>&, const BestParameters&); \
-  template void restore_best<T>(Context&, const fs::path&, Parameters<T>&);                      \
+  template BestParameters restore_best<T>(Context&, const fs::path&, Parameters<T>&);            \
   template void Checkpoints::write<T>(Context&, Parameters<T>&, const TrainState&);
 CFAA_INSTANTIATE(float)
 CFAA_INSTANTIATE(double)

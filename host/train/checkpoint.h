@@ -32,7 +32,9 @@ template <class T>
 void restore_parameters(Context& context, const std::string& path, Parameters<T>& parameters,
                         bool moments);
 
-// The parameters of the best validation, and which it was: `stem`.safetensors and `stem`.json.
+// The parameters of the best validation, and which it was: `stem`-STEP.safetensors, and `stem`.json
+// with that name, its size and hash. The arrays are written under a name of their own and the
+// manifest is switched to them last, so that at every moment the two belong together.
 struct BestParameters {
   int64_t step = 0;
   std::string metric;
@@ -43,7 +45,10 @@ void write_best(Context& context, const std::filesystem::path& stem, Parameters<
                 const BestParameters& best);
 // Error where there are none yet, where they are damaged, or where they are of another model.
 template <class T>
-void restore_best(Context& context, const std::filesystem::path& stem, Parameters<T>& parameters);
+BestParameters restore_best(Context& context, const std::filesystem::path& stem,
+                            Parameters<T>& parameters);
+// Removes arrays that no manifest names: of best, and of checkpoints whose writing was cut short.
+void sweep_arrays(const std::filesystem::path& best, const std::filesystem::path& checkpoints);
 
 class Checkpoints {
  public:
@@ -65,9 +70,6 @@ class Checkpoints {
   // The newest, its hash checked; nothing where there is none. Error, naming the one before, where
   // it is damaged. `step` >= 0: that one.
   std::optional<Found> newest(int64_t step = -1) const;
-
-  // Removes all.
-  void clear();
 
  private:
   std::vector<int64_t> steps() const;

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "host/core/error.h"
+#include "host/eval/metric_name.h"
 
 namespace cfaa {
 
@@ -41,6 +42,8 @@ void RunConfig::set(const std::string& assignment) {
 }
 
 void RunConfig::check() const {
+  parse_metric(train.metric, "train.metric");
+  eval.options();
   if (train.loss == ScoreLoss::bpr && train.source_negatives == 0) {
     throw Error("train.loss is bpr, and train.negatives.source is 0: there would be no pairs");
   }

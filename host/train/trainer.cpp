@@ -10,6 +10,7 @@
 #include "host/core/log.h"
 #include "host/core/progress.h"
 #include "host/eval/evaluation.h"
+#include "host/eval/metric_name.h"
 #include "host/eval/user_metrics_file.h"
 #include "host/train/checkpoint.h"
 #include "host/train/metrics_log.h"
@@ -21,26 +22,6 @@ namespace cfaa {
 namespace {
 
 using nlohmann::json;
-
-// "NDCG@10" -> which metric, which k.
-struct MetricName {
-  std::size_t metric = 0;
-  int64_t k = 10;
-};
-
-MetricName parse_metric(const std::string& text) {
-  const std::size_t at = text.find('@');
-  if (at != std::string::npos) {
-    for (std::size_t m = 0; m < kMetrics; ++m) {
-      const int64_t k = std::atoll(text.c_str() + at + 1);
-      if (text.substr(0, at) == kMetricNames[m] && k >= 1) return {m, k};
-    }
-  }
-  throw Error(
-      fmt::format("train.metric is '{}'; it must be one of HR, Recall, NDCG, MRR, "
-                  "Precision and a length, such as NDCG@10",
-                  text));
-}
 
 json metric_fields(const Part& part) {
   json fields = json::object();
@@ -61,7 +42,7 @@ class Trainer {
         data_(data),
         config_(config),
         options_(options),
-        metric_(parse_metric(config.train.metric)),
+        metric_(parse_metric(config.train.metric, "train.metric")),
         assembler_(data, config_.model, config_.train),
         model_(context, config_.model, config_.alignment, model_shape(data), assembler_.shape()),
         runner_(context, model_, assembler_, config_.train),
@@ -217,7 +198,15 @@ class Trainer {
       state_.best_step = state_.step;
       save_best();
     } else {
-      restore_best<T>(context_, options_.files.best, model_.parameters());
+      const BestParameters best =
+          restore_best<T>(context_, options_.files.best, model_.parameters());
+      // Stopped behind a better validation than its last checkpoint knows, and not resumed past it.
+      if (best.step != state_.best_step) {
+        throw Error(fmt::format(
+            "{}: its best parameters are those of step {}, and it would end at step {}; resume it "
+            "with a larger train.epochs",
+            options_.files.folder.string(), best.step, state_.step));
+      }
     }
     TrainOutcome outcome{false, state_.step, state_.best_step, state_.best, {}};
     const std::vector<int64_t> ks = config_.eval.options().ks;

@@ -19,7 +19,7 @@ namespace cfaa {
 struct TrainFiles {
   std::filesystem::path folder;       // of all the others
   std::filesystem::path checkpoints;  // a folder
-  std::filesystem::path best;         // best.safetensors and best.json, without the suffix
+  std::filesystem::path best;         // best.json and best-STEP.safetensors, without what follows
   std::filesystem::path log;          // a JSON object a line
   std::filesystem::path events;       // the same for TensorBoard, a folder
 };

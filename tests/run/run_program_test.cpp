@@ -1,64 +1,20 @@
 // A run, once trained, is known by its directory: evaluate, discrepancy and compare take it.
 
-#include <gtest/gtest.h>
-
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
-#include "host/data/review_text.h"
 #include "tests/compare.h"
-#include "tests/program.h"
-#include "tests/temporary_folder.h"
+#include "tests/run/small_runs.h"
 
 namespace cfaa::test {
 namespace {
 
 using nlohmann::json;
 
-// 24 users in two groups, each of which likes half of the 16 items of a domain.
-void write_domain(const TemporaryFolder& folder, const std::string& domain) {
-  const std::string at = "data/" + domain + "/";
-  std::filesystem::create_directories(folder.path(at));
-  const std::string header =
-      "user_id:token\titem_id:token\trating:float\tlabel:float\ttimestamp:float\n";
-  std::string train = header, valid = header, test = header;
-  std::vector<std::string_view> texts;
-  std::string users = "index\tuser_id\ttraining_interactions\n";
-  std::string items = "index\titem_id\ttraining_interactions\n";
-  for (int i = 0; i < 16; ++i)
-    items += std::to_string(i) + "\ti" + std::to_string(100 + i) + "\t9\n";
-  for (int u = 0; u < 24; ++u) {
-    const std::string user = "u" + std::to_string(100 + u);
-    users += std::to_string(u) + "\t" + user + "\t6\n";
-    for (int i = 0; i < 8; ++i) {
-      std::string& rows = i == u / 2 % 8 ? test : i == (u / 2 + 3) % 8 ? valid : train;
-      rows += user + "\ti" + std::to_string(100 + u % 2 * 8 + i) + "\t5\t1\t0\n";
-      if (&rows == &train) texts.emplace_back("fine");
-    }
-  }
-  write_text(folder.path(at + "users.tsv"), users);
-  write_text(folder.path(at + "items.tsv"), items);
-  write_text(folder.path(at + domain + ".train.inter"), train);
-  write_text(folder.path(at + domain + ".valid.inter"), valid);
-  write_text(folder.path(at + domain + ".test.inter"), test);
-  OutputFile text(folder.path(at + domain + ".train.text"));
-  write_review_text(text, texts);
-  text.close();
-}
-
-class RunProgram : public testing::Test {
+class RunProgram : public SmallRuns {
  protected:
-  RunProgram() {
-    write_domain(folder_, "source");
-    write_domain(folder_, "target");
-    trained_ = run_program("train " + path("data") + " --out " + path("run") +
-                           " --set 'model.inputs=[\"id\",\"history\"]' --set model.dim=6"
-                           " --set 'model.layers=[8]' --set train.epochs=2"
-                           " --set train.batch_size=32 --json");
-  }
-  std::string path(const std::string& name) const { return folder_.path(name); }
+  RunProgram() : trained_(train("run", "--json")) {}
 
-  TemporaryFolder folder_;
   Outcome trained_;
 };
 

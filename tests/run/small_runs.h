@@ -1,0 +1,88 @@
+#pragma once
+
+// Prepared data small enough to train on in a second, and a run on it.
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "host/data/review_text.h"
+#include "host/embed/review_sums.h"
+#include "host/io/npy.h"
+#include "tests/program.h"
+#include "tests/temporary_folder.h"
+
+namespace cfaa::test {
+
+// 24 users in two groups, each of which likes half of the 16 items of a domain.
+inline void write_domain(const TemporaryFolder& folder, const std::string& domain) {
+  const std::string at = "data/" + domain + "/";
+  std::filesystem::create_directories(folder.path(at));
+  const std::string header =
+      "user_id:token\titem_id:token\trating:float\tlabel:float\ttimestamp:float\n";
+  std::string train = header, valid = header, test = header;
+  std::vector<std::string_view> texts;
+  std::string users = "index\tuser_id\ttraining_interactions\n";
+  std::string items = "index\titem_id\ttraining_interactions\n";
+  for (int i = 0; i < 16; ++i)
+    items += std::to_string(i) + "\ti" + std::to_string(100 + i) + "\t9\n";
+  for (int u = 0; u < 24; ++u) {
+    const std::string user = "u" + std::to_string(100 + u);
+    users += std::to_string(u) + "\t" + user + "\t6\n";
+    for (int i = 0; i < 8; ++i) {
+      std::string& rows = i == u / 2 % 8 ? test : i == (u / 2 + 3) % 8 ? valid : train;
+      rows += user + "\ti" + std::to_string(100 + u % 2 * 8 + i) + "\t5\t1\t0\n";
+      if (&rows == &train) texts.emplace_back("fine");
+    }
+  }
+  write_text(folder.path(at + "users.tsv"), users);
+  write_text(folder.path(at + "items.tsv"), items);
+  write_text(folder.path(at + domain + ".train.inter"), train);
+  write_text(folder.path(at + domain + ".valid.inter"), valid);
+  write_text(folder.path(at + domain + ".test.inter"), test);
+  OutputFile text(folder.path(at + domain + ".train.text"));
+  write_review_text(text, texts);
+  text.close();
+}
+
+// What embed would leave: vectors of 3, all of which are `value`.
+inline void write_embeddings(const TemporaryFolder& folder, int layer, float value) {
+  for (const std::string name : {"source", "target"}) {
+    const Domain domain = load_domain(folder.path("data"), name);
+    nlohmann::json settings = review_identity(domain);
+    settings["layer"] = layer;
+    const int64_t rows = domain.train.size();
+    const std::vector<float> sums(static_cast<std::size_t>(3 * rows), value);
+    const std::vector<int32_t> counts(static_cast<std::size_t>(rows), 1);
+    write_npy<float>((domain.path / "review_sums.npy").string(), {rows, 3}, sums.data());
+    write_npy<int32_t>((domain.path / "review_counts.npy").string(), {rows}, counts.data());
+    const nlohmann::json description = {
+        {"format", 1}, {"settings", settings}, {"counts", nlohmann::json::object()}, {"width", 3}};
+    write_text((domain.path / "embed.json").string(), description.dump());
+  }
+}
+
+class SmallRuns : public testing::Test {
+ protected:
+  SmallRuns() {
+    write_domain(folder_, "source");
+    write_domain(folder_, "target");
+  }
+  std::string path(const std::string& name) const { return folder_.path(name); }
+  // As typed; `more` comes last.
+  std::string command(const std::string& out, const std::string& more = "",
+                      const std::string& inputs = "[\"id\",\"history\"]") const {
+    return "train " + path("data") + " --out " + path(out) + " --set 'model.inputs=" + inputs +
+           "' --set model.dim=6 --set 'model.layers=[8]' --set train.epochs=2"
+           " --set train.batch_size=32 " +
+           more;
+  }
+  Outcome train(const std::string& out, const std::string& more = "") const {
+    return run_program(command(out, more));
+  }
+
+  TemporaryFolder folder_;
+};
+
+}  // namespace cfaa::test
