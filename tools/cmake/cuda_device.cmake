@@ -26,7 +26,7 @@ else()
   endif()
   set(CMAKE_CUDA_STANDARD 20)
   find_path(CUTLASS_INCLUDE_DIR cutlass/cutlass.h
-            HINTS ${CMAKE_SOURCE_DIR}/build/deps/cutlass_library/source/include)
+            HINTS ${PROJECT_SOURCE_DIR}/build/deps/cutlass_library/source/include)
   if(NOT CUTLASS_INCLUDE_DIR)
     message(FATAL_ERROR "The CUTLASS headers were not found: run tools/setup, or point "
                         "-DCUTLASS_INCLUDE_DIR=... at the folder that holds cutlass/cutlass.h")

@@ -1,0 +1,22 @@
+# Installs the build into a folder of its own, configures docs/examples against it by find_package,
+# builds the example that needs no data, and runs it and the installed program.
+#
+#   cmake -DBUILD=... -DEXAMPLES=... -DCOMPILER=... -P install_example.cmake
+set(folder ${BUILD}/install_example)
+file(REMOVE_RECURSE ${folder})
+
+function(run)
+  execute_process(COMMAND ${ARGV} OUTPUT_VARIABLE output ERROR_VARIABLE output
+                  RESULT_VARIABLE failed)
+  if(failed)
+    message(FATAL_ERROR "${ARGV}\n${output}")
+  endif()
+endfunction()
+
+run(${CMAKE_COMMAND} --install ${BUILD} --prefix ${folder}/prefix)
+run(${CMAKE_COMMAND} -S ${EXAMPLES} -B ${folder}/build -G Ninja -DCMAKE_CXX_COMPILER=${COMPILER}
+    -DCMAKE_PREFIX_PATH=${folder}/prefix -DCMAKE_BUILD_TYPE=Debug)
+run(${CMAKE_COMMAND} --build ${folder}/build --target example_losses)
+run(${folder}/build/example_losses)
+run(${folder}/prefix/bin/cfaa_gpu --version)
+file(REMOVE_RECURSE ${folder})
