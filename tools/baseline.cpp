@@ -1,4 +1,4 @@
-// cfaa_gpu baseline data/ popularity|itemknn|mf: what to beat, under the same protocol.
+// cfaa_gpu baseline data/ NAME: what to beat, under the same protocol.
 
 #include <fmt/format.h>
 
@@ -22,6 +22,15 @@ struct Arguments {
   EvaluationFlags evaluation;
   BaselineRequest request;
 };
+
+void print_tried(const BaselineReport& report) {
+  if (report.tried.empty()) return;
+  fmt::print("{:<40}  validation NDCG@10\n", report.name);
+  for (const BaselineReport::Tried& tried : report.tried) {
+    fmt::print("{:<40}  {:.4f}{}\n", tried.description, tried.valid, tried.taken ? "  taken" : "");
+  }
+  fmt::print("\n");
+}
 
 void run(Arguments& arguments, const std::function<void()>& apply_evaluation,
          const std::function<void()>& apply_baseline) {
@@ -58,7 +67,10 @@ void run(Arguments& arguments, const std::function<void()>& apply_evaluation,
     }
     flags.write_files(report.evaluation, domain);
     all.push_back(to_json(report));
-    if (!flags.json) print_report(report.evaluation);
+    if (!flags.json) {
+      print_tried(report);
+      print_report(report.evaluation);
+    }
   }
   if (flags.json) print_json(arguments.seeds == 1 ? all[0] : all);
 }
@@ -68,11 +80,14 @@ void run(Arguments& arguments, const std::function<void()>& apply_evaluation,
 void add_baseline(CLI::App& app) {
   const auto arguments = std::make_shared<Arguments>();
   CLI::App* command = app.add_subcommand(
-      "baseline", "popularity, item neighbours, matrix factorisation: what to beat");
+      "baseline",
+      "what to beat: popularity, item neighbours, factorisations, closed forms, content");
   command->add_option("data", arguments->data, "the directory that prepare wrote")->required();
-  command->add_option("name", arguments->request.name, "popularity, itemknn or mf")
+  command->add_option("name", arguments->request.name, "which one")
       ->required()
-      ->check(CLI::IsMember({"popularity", "itemknn", "mf"}));
+      ->check(CLI::IsMember(baseline_names()));
+  command->add_flag("--tune", arguments->request.tune,
+                    "try a fixed grid on validation, print it, and take the best");
   command->add_option("--out", arguments->out, "directory for result.json, which compare reads");
   command->add_option("--seeds", arguments->seeds, "mf: train this many times, seed by seed")
       ->check(CLI::Range(1, 1000));

@@ -1,15 +1,31 @@
 #include "host/run/baselines.h"
 
-#include <algorithm>
-#include <cmath>
+#include <fmt/format.h>
+
+#include "host/embed/review_sums.h"
+#include "host/run/signal_model.h"
 
 namespace cfaa {
 
 OptionSet baseline_option_set(BaselineOptions& options) {
   OptionSet set("baseline");
-  set.add("neighbours", options.neighbours, "itemknn: most similar items that vote for an item",
+  SignalOptions& signal = options.signal;
+  set.add("neighbours", signal.knn_neighbours, "itemknn: most similar items that vote for an item",
           at_least(1));
-  set.add("shrink", options.shrink, "itemknn: added to the similarity's denominator", at_least(0));
+  set.add("shrink", signal.knn_shrink, "itemknn: added to the similarity's denominator",
+          at_least(0));
+  set.add("rp3_alpha", signal.rp3_alpha, "rp3beta: power of the steps' probabilities", at_least(0));
+  set.add("rp3_beta", signal.rp3_beta, "rp3beta: power of the popularity it is divided by",
+          at_least(0));
+  set.add("ease_lambda", signal.ease_lambda, "ease: regularisation", positive());
+  set.add("cease_lambda", signal.cease_lambda, "cease: regularisation", positive());
+  set.add("cease_omega", signal.cease_omega, "cease: weight of the items' words", at_least(0));
+  set.add("ials_dim", signal.ials_dim, "ials: attributes", between(1, 1024));
+  set.add("ials_lambda", signal.ials_lambda, "ials: regularisation", positive());
+  set.add("ials_alpha", signal.ials_alpha, "ials: weight of what was not liked", at_least(0));
+  set.add("ials_sweeps", signal.ials_sweeps, "ials: sweeps over items and users", at_least(1));
+  set.add("vectors", options.vectors, "content: words, or the encoder's vectors",
+          {{"tfidf", ContentVectors::tfidf}, {"encoder", ContentVectors::encoder}});
   set.add("dim", options.dim, "mf: attributes", between(1, 4096));
   set.add("learning_rate", options.learning_rate, "mf: learning rate of Adam", positive());
   set.add("weight_decay", options.weight_decay, "mf: decoupled, times the learning rate",
@@ -32,108 +48,92 @@ UserItems training_positives(const Domain& domain) {
   return make_user_items(domain.users.size(), std::move(pairs));
 }
 
-DomainEmbeddings popularity_embeddings(const Domain& domain) {
-  DomainEmbeddings embeddings;
-  embeddings.dim = 1;
-  embeddings.count = {domain.users.size(), domain.items.size()};
-  embeddings.z[kUser].assign(static_cast<std::size_t>(domain.users.size()), 1.0f);
-  embeddings.z[kItem].assign(static_cast<std::size_t>(domain.items.size()), 0.0f);
-  for (const int32_t item : training_positives(domain).item) {
-    embeddings.z[kItem][static_cast<std::size_t>(item)] += 1.0f;
-  }
-  return embeddings;
+const std::vector<std::string>& baseline_names() {
+  static const std::vector<std::string> names = {
+      "popularity", "itemknn", "mf", "rp3beta", "ease", "cease", "ials", "content", "text"};
+  return names;
 }
 
-ItemNeighbours::ItemNeighbours(Context& context, const Domain& domain,
-                               const BaselineOptions& options)
-    : items_(domain.items.size()), liked_(training_positives(domain)) {
-  std::vector<std::pair<int32_t, int32_t>> turned;
-  for (int32_t user = 0; user < liked_.users(); ++user) {
-    for (const int32_t item : liked_.of(user)) turned.emplace_back(item, user);
-  }
-  const UserItems likers = make_user_items(items_, std::move(turned));
-
-  // Each item's neighbours, by one pass over its users' items.
-  std::vector<std::vector<Similar>> neighbours(static_cast<std::size_t>(items_));
-  context.threads().parallel_for(items_, 64, [&](int64_t begin, int64_t end, int) {
-    std::vector<int32_t> together(static_cast<std::size_t>(items_)), met;
-    for (int64_t i = begin; i < end; ++i) {
-      met.clear();
-      for (const int32_t user : likers.of(i)) {
-        for (const int32_t j : liked_.of(user)) {
-          if (j != i && together[static_cast<std::size_t>(j)]++ == 0) met.push_back(j);
-        }
+std::vector<BaselineSetting> baseline_grid(const std::string& name,
+                                           const BaselineOptions& options) {
+  std::vector<BaselineSetting> grid;
+  // Every pair of values of two settings.
+  const auto cross = [&](const char* first_name, auto first, std::vector<double> first_values,
+                         const char* second_name, auto second, std::vector<double> second_values) {
+    for (const double x : first_values) {
+      for (const double y : second_values) {
+        BaselineSetting setting{options,
+                                fmt::format("{} {}, {} {}", first_name, x, second_name, y)};
+        first(setting.options) = static_cast<std::decay_t<decltype(first(setting.options))>>(x);
+        second(setting.options) = static_cast<std::decay_t<decltype(second(setting.options))>>(y);
+        grid.push_back(std::move(setting));
       }
-      std::vector<Similar>& similar = neighbours[static_cast<std::size_t>(i)];
-      const auto n_i = static_cast<double>(likers.of(i).size());
-      for (const int32_t j : met) {
-        const auto n_j = static_cast<double>(likers.of(j).size());
-        int32_t& both = together[static_cast<std::size_t>(j)];
-        similar.push_back({j, static_cast<float>(both / (std::sqrt(n_i * n_j) + options.shrink))});
-        both = 0;
-      }
-      const auto kept = static_cast<std::ptrdiff_t>(
-          std::min(options.neighbours, static_cast<int64_t>(similar.size())));
-      std::partial_sort(similar.begin(), similar.begin() + kept, similar.end(),
-                        [](const Similar& a, const Similar& b) {
-                          return a.similarity != b.similarity ? a.similarity > b.similarity
-                                                              : a.item < b.item;
-                        });
-      similar.resize(static_cast<std::size_t>(kept));
-      similar.shrink_to_fit();
-    }
-  });
-
-  offset_.assign(static_cast<std::size_t>(items_) + 1, 0);
-  for (const auto& similar : neighbours) {
-    for (const Similar& s : similar) ++offset_[static_cast<std::size_t>(s.item) + 1];
-  }
-  for (std::size_t i = 1; i < offset_.size(); ++i) offset_[i] += offset_[i - 1];
-  voted_for_.resize(static_cast<std::size_t>(offset_.back()));
-  std::vector<int64_t> next(offset_.begin(), offset_.end() - 1);
-  for (std::size_t i = 0; i < neighbours.size(); ++i) {
-    for (const Similar& s : neighbours[i]) {
-      voted_for_[static_cast<std::size_t>(next[static_cast<std::size_t>(s.item)]++)] = {
-          static_cast<int32_t>(i), s.similarity};
-    }
-  }
-}
-
-void ItemNeighbours::add_votes(int32_t user, int64_t first, int64_t last, double* votes) const {
-  for (const int32_t j : liked_.of(user)) {
-    const auto begin = voted_for_.begin() + offset_[static_cast<std::size_t>(j)];
-    const auto end = voted_for_.begin() + offset_[static_cast<std::size_t>(j) + 1];
-    auto at = std::lower_bound(begin, end, first,
-                               [](const Similar& s, int64_t item) { return s.item < item; });
-    for (; at != end && at->item < last; ++at) votes[at->item - first] += at->similarity;
-  }
-}
-
-std::unique_ptr<Scorer> ItemNeighbours::scorer() const {
-  const auto block = [this](Context& context, std::span<const int32_t> users, int64_t first,
-                            int64_t last, MatrixView<float> scores) {
-    const int64_t width = last - first;
-    std::vector<float> filled(users.size() * static_cast<std::size_t>(width));
-    context.threads().parallel_for(
-        static_cast<int64_t>(users.size()), 16, [&](int64_t begin, int64_t end, int) {
-          std::vector<double> votes(static_cast<std::size_t>(width));
-          for (int64_t r = begin; r < end; ++r) {
-            std::fill(votes.begin(), votes.end(), 0.0);
-            add_votes(users[static_cast<std::size_t>(r)], first, last, votes.data());
-            std::copy(votes.begin(), votes.end(), filled.begin() + r * width);
-          }
-        });
-    context.runtime().copy_from_host(scores.data, filled.data(), filled.size() * sizeof(float));
-    context.runtime().synchronize();
-  };
-  const auto pairs = [this](int32_t user, std::span<const int32_t> items, double* scores) {
-    std::vector<double> votes(static_cast<std::size_t>(items_));
-    add_votes(user, 0, items_, votes.data());
-    for (std::size_t i = 0; i < items.size(); ++i) {
-      scores[i] = static_cast<float>(votes[static_cast<std::size_t>(items[i])]);
     }
   };
-  return std::make_unique<BlockScorer>(liked_.users(), items_, block, pairs);
+  if (name == "itemknn") {
+    cross(
+        "shrink", [](auto& o) -> double& { return o.signal.knn_shrink; }, {0, 20, 50, 200},
+        "neighbours", [](auto& o) -> int64_t& { return o.signal.knn_neighbours; }, {100, 400});
+  } else if (name == "rp3beta") {
+    cross(
+        "alpha", [](auto& o) -> double& { return o.signal.rp3_alpha; }, {0.5, 0.7, 0.9, 1.1},
+        "beta", [](auto& o) -> double& { return o.signal.rp3_beta; }, {0, 0.3});
+  } else if (name == "ease") {
+    for (const double lambda : {10, 20, 50, 100, 200, 500, 1000, 2000}) {
+      grid.push_back({options, fmt::format("lambda {}", lambda)});
+      grid.back().options.signal.ease_lambda = lambda;
+    }
+  } else if (name == "cease") {
+    cross(
+        "lambda", [](auto& o) -> double& { return o.signal.cease_lambda; }, {50, 200}, "omega",
+        [](auto& o) -> double& { return o.signal.cease_omega; }, {5, 10, 20, 50});
+  } else if (name == "ials") {
+    cross(
+        "lambda", [](auto& o) -> double& { return o.signal.ials_lambda; }, {0.01, 0.03, 0.1, 0.2},
+        "alpha", [](auto& o) -> double& { return o.signal.ials_alpha; }, {0.01, 0.03});
+  } else if (name == "mf") {
+    cross(
+        "weight decay", [](auto& o) -> double& { return o.weight_decay; }, {1, 2, 4, 8},
+        "learning rate", [](auto& o) -> double& { return o.learning_rate; }, {1e-3, 3e-3});
+  }
+  return grid;
+}
+
+const Evidence& SignalBaselines::evidence(SignalName name) {
+  const bool words =
+      name == SignalName::content || name == SignalName::text || name == SignalName::cease;
+  if (words) {
+    if (!with_text_) {
+      const Domain* domains[] = {&domain_};
+      const ReviewedDomains read = read_reviewed_domains(context_.threads(), domains);
+      with_text_ = gather_evidence(context_.threads(), read.domains[0]);
+    }
+    return *with_text_;
+  }
+  ReviewedDomain reviewed{&domain_, {}, 0, {}};
+  reviewed.terms.offset.assign(static_cast<std::size_t>(domain_.train.size()) + 1, 0);
+  if (name == SignalName::encoder) {
+    const ReviewSums sums = load_review_sums(domain_);
+    const int64_t rows = domain_.train.size();
+    std::vector<float> values(static_cast<std::size_t>(rows * sums.width));
+    convert<float>(sums.dtype, sums.sum, 1, rows * sums.width, values.data());
+    reviewed.vectors = {sums.width, values, {sums.count, static_cast<std::size_t>(rows)}};
+    without_text_ = gather_evidence(context_.threads(), reviewed);
+  } else if (!without_text_) {
+    without_text_ = gather_evidence(context_.threads(), reviewed);
+  }
+  return *without_text_;
+}
+
+std::unique_ptr<Scorer> SignalBaselines::scorer(const std::string& name,
+                                                const BaselineOptions& options) {
+  const bool encoded = name == "content" && options.vectors == ContentVectors::encoder;
+  const SignalName which = encoded ? SignalName::encoder : signal_by_name(name);
+  const Evidence& made_from = evidence(which);
+  const Signal signal = make_signal(context_, made_from, which, options.signal);
+  const double weight = 1;
+  scores_.emplace(context_, made_from, std::span(&signal, 1), std::span(&weight, 1));
+  return make_scorer(*scores_);
 }
 
 }  // namespace cfaa

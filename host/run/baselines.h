@@ -1,33 +1,33 @@
 #pragma once
 
-// What a user already has: models without reviews and without a second domain, as reference rows
-// under the same protocol (`cfaa_gpu baseline`). They learn from the positives of a domain's
-// training split.
+// What a user already has: models of one domain alone, as reference rows under the same protocol
+// (`cfaa_gpu baseline`). They learn from a domain's training split: each of the signals of
+// host/signals/signal.h by itself, with whole item-item matrices, and
 //
-//   popularity   score(u, i) = users who liked i
-//   itemknn      score(u, i) = sum of s(i, j) over the items j that u liked and that are among the
-//                `neighbours` items most similar to i, with
-//                s(i, j) = users who liked both / (sqrt(n_i n_j) + shrink)
 //   mf           matrix factorisation with a pairwise loss: host/run/matrix_factorization.h
 
 #include <cstdint>
 #include <memory>
+#include <optional>
+#include <string>
 #include <vector>
 
 #include "host/core/context.h"
 #include "host/core/options.h"
 #include "host/data/dataset.h"
 #include "host/eval/scorer.h"
+#include "host/signals/signal_scores.h"
 #include "host/train/trained_model.h"
 
 namespace cfaa {
 
-// Defaults by validation on Digital Music, Musical Instruments and a synthetic target: weight decay
-// 1e-4 ... 16, shrink 0 ... 100. A row of a table decays only when touched, hence the large decay.
+enum class ContentVectors { tfidf, encoder };
+
+// Defaults by validation on Digital Music and Musical Instruments (docs/signals.md); of mf also on
+// a synthetic target. A row of a table decays only when touched, hence the large decay.
 struct BaselineOptions {
-  // itemknn
-  int64_t neighbours = 100;
-  double shrink = 50;
+  SignalOptions signal;
+  ContentVectors vectors = ContentVectors::tfidf;  // of content
   // mf
   int64_t dim = 64;
   double learning_rate = 1e-3;
@@ -45,29 +45,34 @@ OptionSet baseline_option_set(BaselineOptions& options);
 // Items that each user liked in training.
 UserItems training_positives(const Domain& domain);
 
-// Embeddings of one attribute, whose product is the popularity.
-DomainEmbeddings popularity_embeddings(const Domain& domain);
+// popularity, itemknn, mf, rp3beta, ease, cease, ials, content, text.
+const std::vector<std::string>& baseline_names();
 
-class ItemNeighbours {
+// One setting that `--tune` tries, and how it is printed: "lambda 50, omega 20".
+struct BaselineSetting {
+  BaselineOptions options;
+  std::string description;
+};
+
+// A fixed grid of at most eight settings around `options`; empty where there is nothing to tune.
+std::vector<BaselineSetting> baseline_grid(const std::string& name, const BaselineOptions& options);
+
+// A domain's signals, with texts and vectors read only where a baseline asks for them.
+class SignalBaselines {
  public:
-  ItemNeighbours(Context& context, const Domain& domain, const BaselineOptions& options);
+  SignalBaselines(Context& context, const Domain& domain) : context_(context), domain_(domain) {}
 
-  // Valid as long as this object.
-  std::unique_ptr<Scorer> scorer() const;
+  // Valid until the next call. Error where the name is none of a signal's, and where the domain has
+  // no text, or no vectors, that it needs.
+  std::unique_ptr<Scorer> scorer(const std::string& name, const BaselineOptions& options);
 
  private:
-  struct Similar {
-    int32_t item;
-    float similarity;
-  };
-  // Adds the votes of the user's items for items first ... last - 1 to `votes` (last - first).
-  void add_votes(int32_t user, int64_t first, int64_t last, double* votes) const;
+  const Evidence& evidence(SignalName name);
 
-  int64_t items_;
-  UserItems liked_;
-  // By the item j that votes: the items i that have it among their neighbours, ascending.
-  std::vector<int64_t> offset_;
-  std::vector<Similar> voted_for_;
+  Context& context_;
+  const Domain& domain_;
+  std::optional<Evidence> without_text_, with_text_;
+  std::optional<SignalScores> scores_;
 };
 
 }  // namespace cfaa

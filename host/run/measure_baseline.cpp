@@ -2,36 +2,91 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "host/core/error.h"
 #include "host/core/stopwatch.h"
 #include "host/eval/user_metrics_file.h"
 #include "host/run/matrix_factorization.h"
+#include "host/run/signal_model.h"
 
 namespace cfaa {
 
+namespace {
+
+// Makes and measures one baseline with any settings.
+class Maker {
+ public:
+  Maker(Context& context, const Domain& domain, const std::string& name)
+      : context_(context), domain_(domain), name_(name), signals_(context, domain) {}
+
+  // What `measure` makes of the scorer; with mf how it was trained.
+  template <class Measure>
+  std::optional<BaselineReport::Training> with(const BaselineOptions& options, Measure measure) {
+    if (name_ != "mf") {
+      measure(*signals_.scorer(name_, options));
+      return std::nullopt;
+    }
+    const Factorization trained = factorize(context_, domain_, options);
+    measure(*make_scorer(context_, trained.embeddings, {}));
+    return BaselineReport::Training{options.seed, trained.epochs, trained.best_epoch,
+                                    trained.valid};
+  }
+
+ private:
+  Context& context_;
+  const Domain& domain_;
+  std::string name_;
+  SignalBaselines signals_;
+};
+
+double validation_ndcg(Context& context, const Domain& domain, const Scorer& scorer) {
+  EvaluationRequest request;
+  request.split = Split::valid;
+  request.eval.k = "10";
+  request.eval.bootstrap = 0;
+  const Evaluation evaluation = evaluate_scorer(context, domain, scorer, request).evaluation;
+  return metric_values(evaluation.all.metrics).at("NDCG@10");
+}
+
+// The settings with the best NDCG@10 on validation; the first of equals.
+BaselineOptions tuned(Context& context, const Domain& domain, Maker& maker,
+                      const BaselineRequest& request, BaselineReport& report) {
+  BaselineOptions best = request.options;
+  std::size_t taken = 0;
+  for (const BaselineSetting& setting : baseline_grid(request.name, request.options)) {
+    double valid = 0;
+    maker.with(setting.options,
+               [&](const Scorer& scorer) { valid = validation_ndcg(context, domain, scorer); });
+    report.tried.push_back({setting.description, valid, false});
+    if (report.tried.size() == 1 || valid > report.tried[taken].valid) {
+      taken = report.tried.size() - 1;
+      best = setting.options;
+    }
+  }
+  if (!report.tried.empty()) report.tried[taken].taken = true;
+  return best;
+}
+
+}  // namespace
+
 BaselineReport measure_baseline(Context& context, const Domain& domain,
                                 const BaselineRequest& request) {
-  const Stopwatch watch;
+  const auto& names = baseline_names();
+  if (std::find(names.begin(), names.end(), request.name) == names.end()) {
+    throw Error(
+        fmt::format("'{}' is not a baseline; they are {}", request.name, fmt::join(names, ", ")));
+  }
   BaselineReport report;
   report.name = request.name;
-  const auto measure = [&](const Scorer& scorer) {
+  Maker maker(context, domain, request.name);
+  const BaselineOptions options =
+      request.tune ? tuned(context, domain, maker, request, report) : request.options;
+  const Stopwatch watch;
+  report.training = maker.with(options, [&](const Scorer& scorer) {
     report.train_seconds = watch.seconds();
     report.evaluation = evaluate_scorer(context, domain, scorer, request.evaluation);
-  };
-  if (request.name == "itemknn") {
-    const ItemNeighbours neighbours(context, domain, request.options);
-    measure(*neighbours.scorer());
-  } else if (request.name == "popularity") {
-    const DomainEmbeddings embeddings = popularity_embeddings(domain);
-    measure(*make_scorer(context, embeddings, {}));
-  } else if (request.name == "mf") {
-    const Factorization trained = factorize(context, domain, request.options);
-    report.training = {request.options.seed, trained.epochs, trained.best_epoch, trained.valid};
-    measure(*make_scorer(context, trained.embeddings, {}));
-  } else {
-    throw Error(
-        fmt::format("'{}' is not a baseline; they are popularity, itemknn and mf", request.name));
-  }
+  });
   return report;
 }
 

@@ -12,7 +12,8 @@
 namespace cfaa {
 
 struct BaselineRequest {
-  std::string name = "popularity";  // popularity, itemknn or mf
+  std::string name = "popularity";  // one of baseline_names()
+  bool tune = false;                // try baseline_grid on validation and take the best
   BaselineOptions options;
   EvaluationRequest evaluation;
 
@@ -30,9 +31,16 @@ struct BaselineReport {
     double valid = 0;  // NDCG@10 of the best epoch
   };
   std::optional<Training> training;
+  // With `tune`: NDCG@10 on validation of each setting, the taken one marked.
+  struct Tried {
+    std::string description;
+    double valid = 0;
+    bool taken = false;
+  };
+  std::vector<Tried> tried;
 };
 
-// Error where the name is none of the three.
+// Error where there is no baseline of that name.
 BaselineReport measure_baseline(Context& context, const Domain& domain,
                                 const BaselineRequest& request);
 

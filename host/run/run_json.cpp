@@ -118,6 +118,10 @@ json to_json(const BaselineReport& report) {
     fields["best_epoch"] = report.training->best_epoch;
     fields["valid"] = report.training->valid;
   }
+  for (const BaselineReport::Tried& tried : report.tried) {
+    fields["tried"].push_back(
+        {{"setting", tried.description}, {"valid", tried.valid}, {"taken", tried.taken}});
+  }
   return fields;
 }
 

@@ -70,8 +70,7 @@ std::vector<float> item_vectors(const ReviewedDomain& reviewed, std::span<const 
 
 }  // namespace
 
-std::vector<ReviewedDomain> read_reviewed_domains(ThreadPool& threads,
-                                                  std::span<const Domain* const> domains) {
+ReviewedDomains read_reviewed_domains(ThreadPool& threads, std::span<const Domain* const> domains) {
   std::vector<std::unique_ptr<ReviewTextFile>> files;
   std::vector<ReviewTexts> texts;
   for (const Domain* domain : domains) {
@@ -85,12 +84,12 @@ std::vector<ReviewedDomain> read_reviewed_domains(ThreadPool& threads,
     texts.push_back({file->count(), [file](int64_t row) { return file->text(row); }});
   }
   ReviewVocabulary read = read_review_terms(threads, texts);
-  std::vector<ReviewedDomain> reviewed(domains.size());
+  ReviewedDomains reviewed;
   for (std::size_t d = 0; d < domains.size(); ++d) {
-    reviewed[d].domain = domains[d];
-    reviewed[d].terms = std::move(read.domains[d]);
-    reviewed[d].vocabulary = static_cast<int64_t>(read.terms.size());
+    const auto vocabulary = static_cast<int64_t>(read.terms.size());
+    reviewed.domains.push_back({domains[d], std::move(read.domains[d]), vocabulary, {}});
   }
+  reviewed.terms = std::move(read.terms);
   return reviewed;
 }
 

@@ -35,8 +35,11 @@ struct ReviewedDomain {
 
 // The reviews of the domains' training splits, read into one vocabulary. Error where the texts of a
 // domain and its rows do not match.
-std::vector<ReviewedDomain> read_reviewed_domains(ThreadPool& threads,
-                                                  std::span<const Domain* const> domains);
+struct ReviewedDomains {
+  std::vector<ReviewedDomain> domains;
+  std::vector<std::string> terms;  // the vocabulary
+};
+ReviewedDomains read_reviewed_domains(ThreadPool& threads, std::span<const Domain* const> domains);
 
 struct Evidence {
   SparseRows liked;   // (users, items)  1 for each positive row

@@ -1,6 +1,7 @@
 #include "host/signals/out_of_fold.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "host/data/keyed_draw.h"
 
@@ -33,41 +34,40 @@ std::vector<int32_t> draw(const std::vector<int32_t>& items, int64_t count, cons
   return drawn;
 }
 
-// What is held out of a fold: users in ascending order.
-std::vector<Group> groups_of_fold(const ReviewedDomain& reviewed, const std::vector<int32_t>& fold,
-                                  std::span<const char> kept, int32_t which,
-                                  const FoldOptions& options) {
-  const SplitRows& rows = reviewed.domain->train;
+// The users with held-out positives, in ascending order. `rows` are sorted by user; those for which
+// held_out(row) holds are. Items that the user has in `known` are no negatives.
+template <class Chosen>
+std::vector<Group> make_groups(const SparseRows& known, const SplitRows& rows, Chosen held_out,
+                               const FoldOptions& options, uint64_t stream) {
   const Philox random{options.seed};
-  const uint64_t stream = kCandidateStream + static_cast<uint64_t>(which);
   std::vector<Group> groups;
-  std::vector<char> known(static_cast<std::size_t>(reviewed.items()));
-  for (std::size_t begin = 0; begin < rows.user.size();) {
-    std::size_t end = begin;
+  std::vector<char> passed_over(static_cast<std::size_t>(known.columns));
+  for (std::size_t begin = 0, end = 0; begin < rows.user.size(); begin = end) {
     Group group;
     group.user = rows.user[begin];
+    // A disliked item that is held out is like any other that the user does not have.
     for (; end < rows.user.size() && rows.user[end] == group.user; ++end) {
-      if (!kept.empty() && kept[end] == 0) continue;
-      const bool held_out = fold[end] == which;
-      if (held_out && rows.label[end] > 0) group.positives.push_back(rows.item[end]);
-      // A disliked item that is held out is like any other that the user does not have.
-      if (!held_out || rows.label[end] > 0) known[static_cast<std::size_t>(rows.item[end])] = 1;
+      if (held_out(end) && rows.label[end] > 0) group.positives.push_back(rows.item[end]);
     }
-    if (!group.positives.empty()) {
-      for (std::size_t i = 0; i < known.size(); ++i) {
-        if (known[i] == 0) group.negatives.push_back(static_cast<int32_t>(i));
+    if (group.positives.empty()) continue;
+    const auto mark = [&](char value) {
+      for (const int32_t item : known.columns_of(group.user)) {
+        passed_over[static_cast<std::size_t>(item)] = value;
       }
-      const auto all = static_cast<int64_t>(group.negatives.size());
-      if (all > options.candidates) {
-        group.negatives = draw(group.negatives, options.candidates, random, group.user, stream);
-        group.stands_for = static_cast<float>(all) / static_cast<float>(options.candidates);
-      }
-      groups.push_back(std::move(group));
+      for (const int32_t item : group.positives)
+        passed_over[static_cast<std::size_t>(item)] = value;
+    };
+    mark(1);
+    for (std::size_t i = 0; i < passed_over.size(); ++i) {
+      if (passed_over[i] == 0) group.negatives.push_back(static_cast<int32_t>(i));
     }
-    for (std::size_t row = begin; row < end; ++row) {
-      known[static_cast<std::size_t>(rows.item[row])] = 0;
+    mark(0);
+    const auto all = static_cast<int64_t>(group.negatives.size());
+    if (all > options.candidates) {
+      group.negatives = draw(group.negatives, options.candidates, random, group.user, stream);
+      group.stands_for = static_cast<float>(all) / static_cast<float>(options.candidates);
     }
-    begin = end;
+    groups.push_back(std::move(group));
   }
   return groups;
 }
@@ -107,10 +107,13 @@ void append(ListwiseGroups& all, const std::vector<Group>& groups, Context& cont
           const Group& group = groups[static_cast<std::size_t>(g)];
           const std::size_t at = first + static_cast<std::size_t>(g);
           scaled_rows(made, group.user, rows.data());
+          const std::size_t liked = made.evidence.liked.columns_of(group.user).size();
+          const double shrink = 1 / std::sqrt(static_cast<double>(std::max<std::size_t>(1, liked)));
           const auto copy = [&](const std::vector<int32_t>& chosen, float* out) {
             for (const int32_t item : chosen) {
               for (std::size_t s = 0; s < signals; ++s) {
-                *out++ = static_cast<float>(rows[s * items + static_cast<std::size_t>(item)]);
+                *out++ =
+                    static_cast<float>(shrink * rows[s * items + static_cast<std::size_t>(item)]);
               }
             }
           };
@@ -156,22 +159,36 @@ std::vector<int32_t> folds_of_rows(const Domain& domain, const FoldOptions& opti
   return fold;
 }
 
+ListwiseGroups held_out_groups(Context& context, const ReviewedDomain& reviewed,
+                               const ScaledSignals& made, const SplitRows& rows,
+                               const FoldOptions& options) {
+  std::vector<Group> groups = make_groups(
+      made.evidence.known, rows, [](std::size_t) { return true; }, options, kCandidateStream);
+  keep_some(groups, options.groups, *reviewed.domain, 0, options.seed);
+  ListwiseGroups all;
+  all.signals = static_cast<int64_t>(made.signals.size());
+  append(all, groups, context, made);
+  return all;
+}
+
 ListwiseGroups out_of_fold_groups(Context& context, const ReviewedDomain& reviewed,
                                   std::span<const SignalName> names, const SignalOptions& options,
                                   const FoldOptions& folds, std::span<const char> kept) {
-  const std::vector<int32_t> fold = folds_of_rows(*reviewed.domain, folds);
+  const Domain& domain = *reviewed.domain;
+  const std::vector<int32_t> fold = folds_of_rows(domain, folds);
   ListwiseGroups all;
   all.signals = static_cast<int64_t>(names.size());
   for (int32_t which = 0; which < folds.folds; ++which) {
-    std::vector<Group> groups = groups_of_fold(reviewed, fold, kept, which, folds);
-    keep_some(groups, std::max<int64_t>(1, folds.groups / folds.folds), *reviewed.domain, which,
-              folds.seed);
-    if (groups.empty()) continue;
     std::vector<char> used(fold.size());
-    for (std::size_t row = 0; row < used.size(); ++row) {
-      used[row] = fold[row] != which && (kept.empty() || kept[row] != 0);
-    }
+    const auto counts = [&](std::size_t row) { return kept.empty() || kept[row] != 0; };
+    for (std::size_t row = 0; row < used.size(); ++row)
+      used[row] = fold[row] != which && counts(row);
     const ScaledSignals made = make_scaled_signals(context, reviewed, names, options, used);
+    std::vector<Group> groups = make_groups(
+        made.evidence.known, domain.train,
+        [&](std::size_t row) { return fold[row] == which && counts(row); }, folds,
+        kCandidateStream + 1 + static_cast<uint64_t>(which));
+    keep_some(groups, std::max<int64_t>(1, folds.groups / folds.folds), domain, which, folds.seed);
     append(all, groups, context, made);
   }
   return all;

@@ -40,7 +40,15 @@ struct FoldOptions {
 // The fold of every training row, by (user, item) and the seed alone.
 std::vector<int32_t> folds_of_rows(const Domain& domain, const FoldOptions& options);
 
-// Each training positive with label 1 in its fold, against the items that the user has in no fold.
+// The positives of rows that no signal was made from, such as the validation split, against the
+// items that the user has neither there nor in `made`. Scores are sums over what a user liked and
+// grow with it, so features are divided by the square root of the number of items the user liked:
+// no list changes, but otherwise the few who liked much would decide the weights.
+ListwiseGroups held_out_groups(Context& context, const ReviewedDomain& reviewed,
+                               const ScaledSignals& made, const SplitRows& rows,
+                               const FoldOptions& options);
+
+// Each training positive in its fold, against the items that the user has in no fold.
 // kept (training rows): not 0 counts; empty: all rows do. The rest is as if it were not there.
 ListwiseGroups out_of_fold_groups(Context& context, const ReviewedDomain& reviewed,
                                   std::span<const SignalName> names, const SignalOptions& options,

@@ -165,13 +165,19 @@ int64_t free_memory() {
   return std::numeric_limits<int64_t>::max();
 }
 
+// What a signal needs while it is made, where that grows with the square of the items; else 0.
+int64_t quadratic_bytes(SignalName name, int64_t items) {
+  const bool closed_form = name == SignalName::ease || name == SignalName::cease;
+  return closed_form ? 8 * items * items : 0;
+}
+
 void check_memory(SignalName name, int64_t items) {
-  const int64_t needed = quadratic_bytes(name, items), free = free_memory();
-  if (needed <= free) return;
+  if (fits_in_memory(name, items)) return;
   throw Error(fmt::format(
       "{}: an inverse over {} items needs {:.1f} GB and {:.1f} GB of memory are free; leave the "
-      "signal out, or use fewer items (prepare --core)",
-      name_of(name), items, static_cast<double>(needed) / 1e9, static_cast<double>(free) / 1e9));
+      "signal out, or keep fewer items (prepare --core)",
+      name_of(name), items, static_cast<double>(quadratic_bytes(name, items)) / 1e9,
+      static_cast<double>(free_memory()) / 1e9));
 }
 
 SparseRows closed_form_votes(Context& context, const Evidence& evidence, SignalName name,
@@ -258,9 +264,8 @@ SignalName signal_by_name(const std::string& name) {
                           nearest.empty() ? "" : fmt::format("; did you mean `{}`?", nearest)));
 }
 
-int64_t quadratic_bytes(SignalName name, int64_t items) {
-  const bool closed_form = name == SignalName::ease || name == SignalName::cease;
-  return closed_form ? 8 * items * items : 0;
+bool fits_in_memory(SignalName name, int64_t items) {
+  return quadratic_bytes(name, items) <= free_memory();
 }
 
 Signal make_signal(Context& context, const Evidence& evidence, SignalName name,

@@ -45,7 +45,7 @@ struct SignalOptions {
   double cease_lambda = 200;
   double cease_omega = 20;
   int64_t ials_dim = 64;
-  double ials_alpha = 0.03;
+  double ials_alpha = 0.01;
   double ials_lambda = 0.1;
   int64_t ials_sweeps = 16;
   uint64_t seed = 0;  // of the factors that ials starts from
@@ -64,8 +64,8 @@ struct Signal {
   std::vector<float> item_factors;  // (items, dim)
 };
 
-// Bytes that a signal needs while it is made, where they grow with the square of the items; else 0.
-int64_t quadratic_bytes(SignalName name, int64_t items);
+// False where a signal's memory grows with the square of the items and the machine has not so much.
+bool fits_in_memory(SignalName name, int64_t items);
 
 // Error where the machine has no room for it, and where `encoder` is asked of reviews without
 // vectors.

@@ -5,6 +5,7 @@
 #include "host/core/error.h"
 #include "host/eval/evaluation.h"
 #include "host/run/matrix_factorization.h"
+#include "host/run/measure_baseline.h"
 #include "tests/compare.h"
 #include "tests/on_device.h"
 
@@ -52,47 +53,29 @@ std::vector<double> scores(const Scorer& scorer, int32_t user) {
 class Baselines : public OnDevice {};
 CFAA_TEST_ON_DEVICES(Baselines);
 
-TEST_P(Baselines, PopularityCountsTrainingPositives) {
+TEST_P(Baselines, PopularityRanksByTrainingPositives) {
   const Domain domain = tiny_domain();
 
-  const DomainEmbeddings embeddings = popularity_embeddings(domain);
+  SignalBaselines baselines(context(), domain);
+  const std::vector<double> liked = scores(*baselines.scorer("popularity", {}), 0);
 
-  EXPECT_EQ(embeddings.z[kItem], (std::vector<float>{2, 3, 1, 0}));
-  EXPECT_EQ(embeddings.z[kUser], (std::vector<float>{1, 1, 1, 1}));
+  EXPECT_GT(liked[1], liked[0]);
+  EXPECT_GT(liked[0], liked[2]);
+  EXPECT_EQ(liked[3], 0);
 }
 
-TEST_P(Baselines, ItemSimilarityIsTheShrunkCosine) {
-  BaselineOptions options;
-  options.shrink = 0.5;
+TEST_P(Baselines, ADislikeIsNoVote) {
   const Domain domain = tiny_domain();
 
-  const ItemNeighbours neighbours(context(), domain, options);
+  SignalBaselines baselines(context(), domain);
 
-  const double s01 = 2 / (std::sqrt(6.0) + 0.5), s12 = 1 / (std::sqrt(3.0) + 0.5);
-  const auto scorer = neighbours.scorer();
-  EXPECT_TRUE(close(scores(*scorer, 0), std::vector<double>{s01, s01, s12, 0}, 1e-7));
-  EXPECT_TRUE(close(scores(*scorer, 2), std::vector<double>{s01, s12, s12, 0}, 1e-7));
-  EXPECT_EQ(scores(*scorer, 3), (std::vector<double>{0, 0, 0, 0})) << "a dislike is no vote";
-}
-
-TEST_P(Baselines, OnlyTheMostSimilarItemsVote) {
-  BaselineOptions options;
-  options.shrink = 0;
-  options.neighbours = 1;
-  const Domain domain = tiny_domain();
-
-  const ItemNeighbours neighbours(context(), domain, options);
-
-  // Item 1's one neighbour is 0, so that 2 has no vote for it; item 2's is 1.
-  const auto scorer = neighbours.scorer();
-  const double s01 = 2 / std::sqrt(6.0), s12 = 1 / std::sqrt(3.0);
-  EXPECT_TRUE(close(scores(*scorer, 2), std::vector<double>{s01, 0, s12, 0}, 1e-7));
+  EXPECT_EQ(scores(*baselines.scorer("itemknn", {}), 3), (std::vector<double>{0, 0, 0, 0}));
 }
 
 TEST_P(Baselines, NeighboursRankInBlocksAsTheyScorePairs) {
   const Domain domain = tiny_domain();
-  const ItemNeighbours neighbours(context(), domain, {});
-  const auto scorer = neighbours.scorer();
+  SignalBaselines baselines(context(), domain);
+  const auto scorer = baselines.scorer("itemknn", {});
   RankingOptions ranking;
   ranking.k = 4;
   ranking.user_block = 1;
@@ -127,11 +110,10 @@ Domain clustered_domain() {
   return domain;
 }
 
-double ndcg(Context& context, const Domain& domain, const DomainEmbeddings& embeddings) {
+double ndcg(Context& context, const Domain& domain, const Scorer& scorer) {
   EvaluationOptions options;
   options.ks = {5};
   options.bootstrap = 0;
-  const DotScorer<float> scorer(embeddings.view(kUser), embeddings.view(kItem));
   const HeldOut held_out = make_held_out(domain, Split::test, Mask::automatic);
   return evaluate(context, scorer, held_out, options).all.metrics[0].value[2];
 }
@@ -152,10 +134,50 @@ TEST_P(Baselines, FactorizationFindsGroupsThatPopularityCannot) {
 
   const Factorization trained = factorize(context(), domain, small_factorization());
 
-  EXPECT_GT(ndcg(context(), domain, trained.embeddings), 0.9);
-  EXPECT_LT(ndcg(context(), domain, popularity_embeddings(domain)), 0.4);
+  SignalBaselines baselines(context(), domain);
+  const auto popularity = baselines.scorer("popularity", {});
+  EXPECT_GT(ndcg(context(), domain, *make_scorer(context(), trained.embeddings, {})), 0.9);
+  EXPECT_LT(ndcg(context(), domain, *popularity), 0.4);
   EXPECT_GT(trained.valid, 0.5);
   EXPECT_LE(trained.best_epoch, trained.epochs);
+}
+
+TEST_P(Baselines, RowsThatReadNoTextFindTheGroups) {
+  const Domain domain = clustered_domain();
+  for (const char* name : {"itemknn", "rp3beta", "ease", "ials"}) {
+    BaselineRequest request;
+    request.name = name;
+    request.evaluation.eval.k = "5,10";
+
+    const BaselineReport report = measure_baseline(context(), domain, request);
+
+    EXPECT_GT(metric_values(report.evaluation.evaluation.all.metrics).at("NDCG@5"), 0.9) << name;
+  }
+}
+
+TEST_P(Baselines, TuningTakesTheBestOfAFixedGridOnValidation) {
+  const Domain domain = clustered_domain();
+  BaselineRequest request;
+  request.name = "ease";
+  request.tune = true;
+
+  const BaselineReport report = measure_baseline(context(), domain, request);
+
+  ASSERT_EQ(report.tried.size(), 8u);
+  const auto best =
+      std::max_element(report.tried.begin(), report.tried.end(),
+                       [](const auto& a, const auto& b) { return a.valid < b.valid; });
+  for (const BaselineReport::Tried& tried : report.tried) {
+    EXPECT_EQ(tried.taken, &tried == &*best) << tried.description;
+  }
+}
+
+TEST_P(Baselines, RefuseANameThatIsNone) {
+  const Domain domain = tiny_domain();
+  BaselineRequest request;
+  request.name = "knn";
+
+  EXPECT_THROW(measure_baseline(context(), domain, request), Error);
 }
 
 TEST_P(Baselines, FactorizationHasTheBitsOfItsSeed) {

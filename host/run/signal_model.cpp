@@ -1,0 +1,262 @@
+#include "host/run/signal_model.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <limits>
+
+#include "host/core/error.h"
+#include "host/core/log.h"
+#include "host/data/keyed_draw.h"
+
+namespace cfaa {
+namespace {
+
+constexpr double kOnlySource = std::numeric_limits<double>::infinity();
+constexpr double kRidge = 1;  // as strong as one edge: it only decides where nothing else does
+
+// The training rows of the source that stay when it is thinned to the target's density: positives
+// a user and positives an item, whichever asks for less.
+std::vector<char> thinned(const Domain& source, const Domain& target, int64_t seed) {
+  const auto positives = [](const Domain& domain) {
+    return static_cast<double>(std::count_if(domain.train.label.begin(), domain.train.label.end(),
+                                             [](float label) { return label > 0; }));
+  };
+  const auto per = [&](const Domain& domain, const IdList& ids) {
+    return positives(domain) / std::max<double>(1, static_cast<double>(ids.size()));
+  };
+  const double share = std::min({1.0, per(target, target.users) / per(source, source.users),
+                                 per(target, target.items) / per(source, source.items)});
+  const KeyedDraw draw("thin", source.name, seed);
+  std::vector<char> kept(source.train.user.size());
+  for (std::size_t row = 0; row < kept.size(); ++row) {
+    kept[row] = draw.uniform(source.users[source.train.user[row]],
+                             source.items[source.train.item[row]]) < share;
+  }
+  return kept;
+}
+
+std::vector<double> priors_to_try(SignalPrior prior, bool target_has_edges, bool source_has_edges) {
+  if (!source_has_edges) return {0};
+  if (!target_has_edges) return {kOnlySource};
+  switch (prior) {
+    case SignalPrior::automatic:
+      return {0, 30, 100, 300, kOnlySource};
+    case SignalPrior::none:
+      return {0};
+    case SignalPrior::edges_30:
+      return {30};
+    case SignalPrior::edges_100:
+      return {100};
+    case SignalPrior::edges_300:
+      return {300};
+    case SignalPrior::only:
+      return {kOnlySource};
+  }
+  return {};
+}
+
+// The signals asked for, but for those that this data has no room or no vectors for where all were
+// asked for.
+std::vector<SignalName> usable(const ReviewedData& data, const SignalsOptions& options) {
+  std::vector<SignalName> names = options.names();
+  if (static_cast<int>(names.size()) < kSignalNames) return names;
+  std::erase_if(names, [&](SignalName name) {
+    std::string why;
+    if (name == SignalName::encoder && !data.has_vectors()) why = "there are no review vectors";
+    const int64_t items = std::max(data.domain(kSource).items(), data.domain(kTarget).items());
+    if (!fits_in_memory(name, items)) {
+      why = fmt::format("an inverse over {} items does not fit into memory", items);
+    }
+    if (!why.empty()) log_info(fmt::format("without the signal {}: {}", name_of(name), why));
+    return !why.empty();
+  });
+  return names;
+}
+
+std::vector<SignalWeight> named(const std::vector<SignalName>& names,
+                                const std::vector<double>& weights) {
+  std::vector<SignalWeight> both;
+  for (std::size_t s = 0; s < names.size(); ++s) both.push_back({names[s], weights[s]});
+  return both;
+}
+
+}  // namespace
+
+struct ReviewedData::Vectors {
+  PerDomain<std::vector<float>> sums;
+  PerDomain<std::vector<int32_t>> counts;
+};
+
+ReviewedData::ReviewedData(Context& context, const Dataset& dataset)
+    : vectors_(std::make_unique<Vectors>()) {
+  PerDomain<const Domain*> domains;
+  domains[kSource] = &dataset.source;
+  domains[kTarget] = &dataset.target;
+  ReviewedDomains read = read_reviewed_domains(context.threads(), domains);
+  domains_ = std::move(read.domains);
+  terms_ = std::move(read.terms);
+  for (const Domain* domain : domains) {
+    if (!std::filesystem::exists(domain->path / "embed.json")) return;
+  }
+  const auto sums = load_review_sums(dataset);
+  read_vectors(kSource, sums.first);
+  read_vectors(kTarget, sums.second);
+}
+
+void ReviewedData::read_vectors(std::size_t domain, const ReviewSums& sums) {
+  const int64_t rows = domains_[domain].domain->train.size(), elements = rows * sums.width;
+  vectors_->sums[domain].resize(static_cast<std::size_t>(elements));
+  convert<float>(sums.dtype, sums.sum, 1, elements, vectors_->sums[domain].data());
+  vectors_->counts[domain].assign(sums.count, sums.count + rows);
+  domains_[domain].vectors = {sums.width, vectors_->sums[domain], vectors_->counts[domain]};
+}
+
+ReviewedData::~ReviewedData() = default;
+
+std::unique_ptr<Scorer> make_scorer(const SignalScores& scores) {
+  return std::make_unique<BlockScorer>(
+      scores.users(), scores.items(),
+      [&scores](Context& context, std::span<const int32_t> users, int64_t first, int64_t last,
+                MatrixView<float> block) { scores.fill(context, users, first, last, block); },
+      [&scores](int32_t user, std::span<const int32_t> items, double* values) {
+        scores.score(user, items, values);
+      });
+}
+
+bool ReviewedData::has_vectors() const {
+  return domains_[kTarget].vectors.width > 0;
+}
+
+SignalFit fit_signals(Context& context, const ReviewedData& data, const SignalsOptions& options) {
+  const std::vector<SignalName> names = usable(data, options);
+  const auto signals = static_cast<int64_t>(names.size());
+  const ReviewedDomain &source = data.domain(kSource), &target = data.domain(kTarget);
+  const auto groups_of = [&](const ReviewedDomain& domain, std::span<const char> kept = {}) {
+    return out_of_fold_groups(context, domain, names, options.signal(), options.fold(), kept);
+  };
+  const auto fit = [&](std::span<const ListwiseTerm> terms) {
+    return fit_listwise(context.threads(), terms, kRidge, signals);
+  };
+  SignalFit result;
+  const ListwiseGroups of_target = groups_of(target), of_source = groups_of(source);
+  if (of_target.edges() + of_source.edges() == 0) {
+    throw Error("neither domain has a training positive: there is nothing to learn from");
+  }
+  const ListwiseTerm source_alone{&of_source, 1};
+  result.weights[kSource] = named(names, fit({&source_alone, 1}));
+
+  const std::vector<char> kept = thinned(*source.domain, *target.domain, options.seed);
+  const bool all_kept = std::find(kept.begin(), kept.end(), 0) == kept.end();
+  const ListwiseGroups of_thinned = all_kept ? of_source : groups_of(source, kept);
+  const std::vector<double> priors =
+      priors_to_try(options.prior, of_target.edges() > 0, of_thinned.edges() > 0);
+  ListwiseGroups of_validation;
+  of_validation.signals = signals;
+  if (priors.size() > 1) {
+    const ScaledSignals made = make_scaled_signals(context, target, names, options.signal());
+    of_validation = held_out_groups(context, target, made, target.domain->valid, options.fold());
+  }
+  double best = std::numeric_limits<double>::infinity();
+  for (const double prior : priors) {
+    std::vector<ListwiseTerm> terms;
+    if (prior < kOnlySource) terms.push_back({&of_target, 1});
+    if (prior > 0) {
+      const auto edges = static_cast<double>(of_thinned.edges());
+      terms.push_back({&of_thinned, prior < kOnlySource ? prior / edges : 1});
+    }
+    const std::vector<double> weights = fit(terms);
+    const ListwiseTerm validation{&of_validation, 1};
+    double loss = listwise_loss(context.threads(), {&validation, 1}, 0, weights).value;
+    if (of_validation.edges() > 0) loss /= static_cast<double>(of_validation.edges());
+    result.tried.push_back({prior, loss});
+    if (loss < best) {
+      best = loss;
+      result.prior = prior;
+      result.weights[kTarget] = named(names, weights);
+    }
+  }
+  return result;
+}
+
+SignalModel::SignalModel(Context& context, const ReviewedData& data, std::size_t domain,
+                         const SignalsOptions& options, const std::vector<SignalWeight>& weights)
+    : data_(data),
+      made_([&] {
+        std::vector<SignalName> names;
+        for (const SignalWeight& w : weights) names.push_back(w.name);
+        return make_scaled_signals(context, data.domain(domain), names, options.signal());
+      }()),
+      weight_([&] {
+        std::vector<double> scaled;
+        for (std::size_t s = 0; s < weights.size(); ++s) {
+          scaled.push_back(weights[s].weight / made_.scale[s]);
+        }
+        return scaled;
+      }()),
+      scores_(context, made_.evidence, made_.signals, weight_) {}
+
+std::unique_ptr<Scorer> SignalModel::scorer() const {
+  return make_scorer(scores_);
+}
+
+SignalReason SignalModel::reason(int32_t user, int32_t item) const {
+  const Evidence& evidence = made_.evidence;
+  const auto items = static_cast<std::size_t>(evidence.items());
+  std::size_t strongest = 0;
+  double most = -std::numeric_limits<double>::infinity();
+  for (std::size_t s = 0; s < made_.signals.size(); ++s) {
+    std::vector<double> row(items);
+    add_signal_row(made_.signals[s], evidence, user, weight_[s], row.data());
+    double mean = 0;
+    for (const double x : row) mean += x / static_cast<double>(items);
+    const double raised = row[static_cast<std::size_t>(item)] - mean;
+    if (raised > most) {
+      most = raised;
+      strongest = s;
+    }
+  }
+  const Signal& signal = made_.signals[strongest];
+  SignalReason reason;
+  reason.signal = signal.name;
+  // What counts of the user's items, or of its words, by how much; the largest first.
+  std::vector<std::pair<double, int32_t>> parts;
+  const auto value_at = [](const SparseRows& rows, int32_t row, int32_t column) {
+    const auto columns = rows.columns_of(row);
+    const auto at = std::lower_bound(columns.begin(), columns.end(), column);
+    if (at == columns.end() || *at != column) return 0.0;
+    return double{rows.values_of(row)[static_cast<std::size_t>(at - columns.begin())]};
+  };
+  if (signal.user_words.rows() > 0) {
+    const auto terms = signal.user_words.columns_of(user);
+    const auto weights = signal.user_words.values_of(user);
+    for (std::size_t t = 0; t < terms.size(); ++t) {
+      parts.emplace_back(-weights[t] * value_at(signal.word_items, terms[t], item), terms[t]);
+    }
+  } else if (signal.bias.empty()) {
+    for (const int32_t j : evidence.liked.columns_of(user)) {
+      double part = 0;
+      if (signal.dim > 0) {
+        const float* h_i = signal.item_factors.data() + item * signal.dim;
+        const float* h_j = signal.item_factors.data() + j * signal.dim;
+        for (int64_t q = 0; q < signal.dim; ++q) part += double{h_i[q]} * double{h_j[q]};
+      } else {
+        part = value_at(signal.votes, j, item);
+      }
+      parts.emplace_back(-part * (weight_[strongest] < 0 ? -1 : 1), j);
+    }
+  }
+  std::sort(parts.begin(), parts.end());
+  for (std::size_t p = 0; p < std::min<std::size_t>(3, parts.size()) && parts[p].first < 0; ++p) {
+    if (signal.user_words.rows() > 0) {
+      reason.words.push_back(data_.term(parts[p].second));
+    } else {
+      reason.items.push_back(parts[p].second);
+    }
+  }
+  return reason;
+}
+
+}  // namespace cfaa

@@ -1,0 +1,97 @@
+#pragma once
+
+// The scorer of signals: score(u, i) = sum_s w_s f_s(u, i) / scale_s.
+//
+//   const ReviewedData data(context, dataset);
+//   const SignalFit fit = fit_signals(context, data, default_signals());
+//   const SignalModel model(context, data, kTarget, options, fit.weights[kTarget]);
+//   model.scorer()->rank(...)
+//
+// Weights are fitted on folds of the training split (host/signals/out_of_fold.h). What the source,
+// thinned to the target's density, teaches counts as a number of edges of the target, chosen by the
+// loss on validation. Then signals are made again from the whole training split.
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "host/core/context.h"
+#include "host/data/dataset.h"
+#include "host/embed/review_sums.h"
+#include "host/eval/scorer.h"
+#include "host/model/batch.h"
+#include "host/signals/signal_scores.h"
+#include "host/signals/signals_options.h"
+
+namespace cfaa {
+
+// A dataset with what its training reviews say: words, and the encoder's vectors where `embed` has
+// made them. The dataset must outlive it.
+class ReviewedData {
+ public:
+  ReviewedData(Context& context, const Dataset& dataset);
+  ~ReviewedData();
+  ReviewedData(const ReviewedData&) = delete;
+  ReviewedData& operator=(const ReviewedData&) = delete;
+
+  const ReviewedDomain& domain(std::size_t which) const { return domains_[which]; }
+  bool has_vectors() const;
+  const std::string& term(int32_t number) const { return terms_[static_cast<std::size_t>(number)]; }
+
+ private:
+  void read_vectors(std::size_t domain, const ReviewSums& sums);
+
+  struct Vectors;
+  std::unique_ptr<Vectors> vectors_;
+  std::vector<ReviewedDomain> domains_;
+  std::vector<std::string> terms_;
+};
+
+// Ranks with them; valid as long as `scores`.
+std::unique_ptr<Scorer> make_scorer(const SignalScores& scores);
+
+struct SignalWeight {
+  SignalName name = SignalName::popularity;
+  double weight = 0;
+};
+
+struct SignalFit {
+  PerDomain<std::vector<SignalWeight>> weights;
+  // Each prior that was fitted: how many edges the source counts as (infinity: the source
+  // alone), and the mean loss on validation (0 where there is none to choose by).
+  struct Tried {
+    double edges = 0, loss = 0;
+  };
+  std::vector<Tried> tried;
+  double prior = 0;  // the one that was taken
+};
+
+// Signals that cannot be made of this data are left out with a line in the log where `options.use`
+// has all of them: `encoder` without vectors, closed forms without the memory. Error otherwise.
+SignalFit fit_signals(Context& context, const ReviewedData& data, const SignalsOptions& options);
+
+// Why an item was recommended: the signal that raised it most above the user's other items.
+struct SignalReason {
+  SignalName signal = SignalName::popularity;
+  std::vector<int32_t> items;      // the user's own items behind it, the most important first
+  std::vector<std::string> words;  // of `text`: those that user and item share
+};
+
+class SignalModel {
+ public:
+  SignalModel(Context& context, const ReviewedData& data, std::size_t domain,
+              const SignalsOptions& options, const std::vector<SignalWeight>& weights);
+
+  // Valid as long as this object.
+  std::unique_ptr<Scorer> scorer() const;
+  SignalReason reason(int32_t user, int32_t item) const;
+
+ private:
+  const ReviewedData& data_;
+  ScaledSignals made_;
+  std::vector<double> weight_;  // over the scales
+  SignalScores scores_;
+};
+
+}  // namespace cfaa
