@@ -54,7 +54,7 @@ void run(Arguments& arguments, const std::function<void()>& apply_evaluation,
   const RunDirectory out(arguments.out);
   const auto place = [&](int64_t seed) { return arguments.seeds == 1 ? out : out.seed(seed); };
   for (int64_t i = 0; i < arguments.seeds && !arguments.out.empty(); ++i) {
-    check_baseline_place(place(request.options.seed + i), flags.force);
+    check_result_place(place(request.options.seed + i), flags.force);
   }
   const Domain domain = load_domain(arguments.data, flags.domain);
   const std::string dataset = arguments.out.empty() ? "" : load_dataset(arguments.data).hash;

@@ -1,4 +1,5 @@
-// cfaa_gpu compare runs...: variants and seeds in one table, each row tested against the first.
+// cfaa_gpu compare runs...: variants and seeds in one table, each row tested against the first
+// given.
 
 #include <fmt/format.h>
 
@@ -25,36 +26,59 @@ std::string test_text(const PairedTest& test, const char* none, const char* pair
                      test.pairs, pairs);
 }
 
-void print_table(const Comparison& comparison) {
+std::string summary_text(const ComparedMetric& metric) {
+  return metric.values.size() > 1
+             ? fmt::format("{:.4f} ± {:.4f}", metric.summary.mean, metric.summary.deviation)
+             : fmt::format("{:.4f}", metric.summary.mean);
+}
+
+std::size_t name_width(const Comparison& comparison) {
   std::size_t width = 8;
   for (const ComparedRow& row : comparison.rows) width = std::max(width, row.run.size());
-  fmt::print("{} domain, test split, mean ± sd over seeds\n\n", comparison.domain);
-  fmt::print("{:<{}}  {:<10} {:>5}", "run", width, "variant", "seeds");
+  return width;
+}
+
+// The metric that every row was validated by; "" where they differ, or none was.
+std::string validation_metric(const Comparison& comparison) {
+  std::string name;
+  for (const ComparedRow& row : comparison.rows) {
+    if (!row.validation) continue;
+    if (!name.empty() && row.validation->name != name) return "";
+    name = row.validation->name;
+  }
+  return name;
+}
+
+void print_table(const Comparison& comparison) {
+  const std::size_t width = name_width(comparison);
+  const std::string valid = validation_metric(comparison);
+  fmt::print("{} domain, mean ± sd over seeds{}\n\n", comparison.domain,
+             valid.empty() ? "" : "; the best validation first");
+  fmt::print("{:<{}}  {:<10} {:>5}  {:<15}", "", width, "", "", valid.empty() ? "" : "validation");
+  fmt::print("  test\n{:<{}}  {:<10} {:>5}  {:<15}", "run", width, "variant", "seeds", valid);
   for (const ComparedMetric& metric : comparison.rows[0].metrics) {
     fmt::print("  {:<15}", metric.name);
   }
   for (const ComparedRow& row : comparison.rows) {
     fmt::print("\n{:<{}}  {:<10} {:>5}", row.run, width, row.variant, row.seeds.size());
-    for (const ComparedMetric& metric : row.metrics) {
-      const MeanAndDeviation& summary = metric.summary;
-      fmt::print("  {:<15}", row.seeds.size() > 1
-                                 ? fmt::format("{:.4f} ± {:.4f}", summary.mean, summary.deviation)
-                                 : fmt::format("{:.4f}", summary.mean));
-    }
+    fmt::print("  {:<15}", valid.empty()    ? ""
+                           : row.validation ? summary_text(*row.validation)
+                                            : "not kept");
+    for (const ComparedMetric& metric : row.metrics) fmt::print("  {:<15}", summary_text(metric));
   }
   fmt::print("\n");
 }
 
 void print_tests(const Comparison& comparison) {
-  std::size_t width = 8;
-  for (const ComparedRow& row : comparison.rows) width = std::max(width, row.run.size());
+  const std::size_t width = name_width(comparison);
   fmt::print(
-      "\nagainst {}: difference ± standard error (p of the paired t-test). By seed: would another "
-      "training\nsay the same? By user, each averaged over the seeds: would other users?\n\n",
-      comparison.rows[0].run);
-  for (std::size_t r = 1; r < comparison.rows.size(); ++r) {
-    const ComparedRow& row = comparison.rows[r];
+      "\ntest against {}: difference ± standard error (p of the paired t-test). By seed: would\n"
+      "another training say the same? By user, each averaged over the seeds: would other "
+      "users?\n\n",
+      comparison.reference);
+  for (const ComparedRow& row : comparison.rows) {
     for (const ComparedMetric& metric : row.metrics) {
+      if (!metric.by_seed) continue;
       fmt::print("{:<{}}  {:<12} by seed {:<38} by user {}\n", row.run, width, metric.name,
                  test_text(*metric.by_seed, "none in common", "seed"),
                  test_text(*metric.by_user, "not kept", "user"));
@@ -77,7 +101,7 @@ void run(const Arguments& arguments) {
 void add_compare(CLI::App& app) {
   const auto arguments = std::make_shared<Arguments>();
   CLI::App* command = app.add_subcommand(
-      "compare", "variants and seeds in one table, each row tested against the first");
+      "compare", "variants and seeds in one table, each row tested against the first given");
   command
       ->add_option("runs", arguments->request.runs,
                    "what train or 'baseline --out' wrote; seed-* folders in one count as one row")

@@ -9,6 +9,7 @@
 #include "host/core/stopwatch.h"
 #include "host/run/directory_kind.h"
 #include "host/run/evaluate.h"
+#include "host/run/result.h"
 #include "host/run/run_json.h"
 #include "tools/evaluation_report.h"
 
@@ -20,10 +21,38 @@ using nlohmann::json;
 struct Arguments {
   std::string place;  // a run, or data
   ScoreFiles files;
-  std::string data;
+  std::string data, out, name;
   DeviceFlags device;
   EvaluationFlags evaluation;
 };
+
+// What --out keeps for `compare`.
+void keep(const Arguments& arguments, const EvaluationReport& report, const Domain& domain,
+          const std::string& dataset) {
+  if (arguments.out.empty()) return;
+  RunResult result;
+  result.model = arguments.name.empty() ? "scores" : arguments.name;
+  result.every_seed = true;
+  result.dataset = dataset;
+  if (report.valid) result.metric = "NDCG@10";
+  result.valid = report.valid;
+  write_result(RunDirectory(arguments.out), result, report.evaluation, domain);
+}
+
+void check_outputs(const Arguments& arguments) {
+  arguments.evaluation.check_outputs();
+  if (arguments.out.empty()) return;
+  if (arguments.evaluation.split != "test") {
+    throw Error("--out keeps results of the test split; leave --split out");
+  }
+  check_result_place(RunDirectory(arguments.out), arguments.evaluation.force);
+}
+
+EvaluationRequest request_of(const Arguments& arguments) {
+  EvaluationRequest request = arguments.evaluation.request();
+  request.with_validation = !arguments.out.empty();
+  return request;
+}
 
 void show(const EvaluationFlags& flags, const EvaluationReport& report, const Domain& domain,
           const json& more) {
@@ -43,7 +72,7 @@ void run_on_run(Arguments& arguments, const std::function<void()>& apply_flags) 
                     "--user-embeddings, --item-embeddings or --scores",
                     arguments.place));
   }
-  arguments.evaluation.check_outputs();
+  check_outputs(arguments);
   const Stopwatch watch;
   const auto context = arguments.device.make_context();
   Run trained(*context, arguments.place, arguments.data);
@@ -51,8 +80,9 @@ void run_on_run(Arguments& arguments, const std::function<void()>& apply_flags) 
   EvaluationFlags& flags = arguments.evaluation;
   flags.eval = trained.config().eval;
   flags.read(apply_flags);
-  EvaluationReport report = evaluate_run(*context, trained, flags.request());
+  EvaluationReport report = evaluate_run(*context, trained, request_of(arguments));
   report.read_seconds += opening_seconds;
+  keep(arguments, report, trained.domain(domain_index(flags.domain)), trained.dataset().hash);
   show(flags, report, trained.domain(domain_index(flags.domain)), {{"run", arguments.place}});
 }
 
@@ -60,12 +90,14 @@ void run_on_files(Arguments& arguments, const std::function<void()>& apply_flags
   EvaluationFlags& flags = arguments.evaluation;
   flags.read(apply_flags);
   flags.eval.options();  // refuses what is wrong before the files are read
-  flags.check_outputs();
+  check_outputs(arguments);
   require_prepared(arguments.place);
   const auto context = arguments.device.make_context();
   const Domain domain = load_domain(arguments.place, flags.domain);
-  show(flags, evaluate_files(*context, domain, arguments.files, flags.request()), domain,
-       json::object());
+  const EvaluationReport report =
+      evaluate_files(*context, domain, arguments.files, request_of(arguments));
+  keep(arguments, report, domain, arguments.out.empty() ? "" : load_dataset(arguments.place).hash);
+  show(flags, report, domain, json::object());
 }
 
 void run(Arguments& arguments, const std::function<void()>& apply_flags) {
@@ -100,6 +132,8 @@ void add_evaluate(CLI::App& app) {
                       ".npy of items x D, rows as in items.tsv");
   command->add_option("--scores", arguments->files.scores, ".npy of users x items, instead");
   command->add_option("--data", arguments->data, "where the run's data is now");
+  command->add_option("--out", arguments->out, "directory for result.json, which compare reads");
+  command->add_option("--name", arguments->name, "of --out: what compare calls the row's variant");
   arguments->evaluation.add_to(*command);
   arguments->device.add_to(*command);
   const auto apply_flags =

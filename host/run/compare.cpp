@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <map>
+#include <set>
 
 #include "host/core/error.h"
 #include "host/eval/user_metrics_file.h"
@@ -19,8 +20,10 @@ namespace fs = std::filesystem;
 struct Row {
   std::string name, variant, dataset;
   std::map<int64_t, MetricValues> by_seed;  // of the domain
-  bool every_seed = false;                  // nothing random: the one result stands for each seed
-  std::vector<UserTable> users;             // of each seed that kept them
+  std::string valid_metric;
+  std::vector<double> valid;     // of each seed that kept it
+  bool every_seed = false;       // nothing random: the one result stands for each seed
+  std::vector<UserTable> users;  // of each seed that kept them
 };
 
 const char* variant_name(Variant variant) {
@@ -52,7 +55,7 @@ void add_result(Row& row, const RunDirectory& place, const std::string& domain) 
   }
   int64_t seed = result.seed.value_or(seed_in_name(place.path()));
   std::string dataset = result.dataset;
-  row.variant = result.baseline;
+  row.variant = result.baseline.empty() ? result.model : result.baseline;
   if (place.is_run()) {
     const RunDescription run = read_description(place);
     if (!result.seed) seed = run.config.train.seed;
@@ -60,6 +63,10 @@ void add_result(Row& row, const RunDirectory& place, const std::string& domain) 
     if (row.variant.empty()) row.variant = variant_name(run.config.model.variant);
   }
   row.every_seed = result.every_seed;
+  if (result.valid && (row.valid.empty() || row.valid_metric == result.metric)) {
+    row.valid_metric = result.metric;
+    row.valid.push_back(*result.valid);
+  }
   if (!row.dataset.empty() && dataset != row.dataset) {
     throw Error(fmt::format("{}: was trained on other data than its sister seeds", place.name()));
   }
@@ -149,6 +156,19 @@ ComparedMetric compare_metric(const Row& first, const Row& row, const std::strin
   return compared;
 }
 
+// Rows without a validation come last; nothing is sorted where they are not of one metric.
+void sort_by_validation(std::vector<ComparedRow>& rows) {
+  std::set<std::string> metrics;
+  for (const ComparedRow& row : rows) {
+    if (row.validation) metrics.insert(row.validation->name);
+  }
+  if (metrics.size() != 1) return;
+  std::stable_sort(rows.begin(), rows.end(), [](const ComparedRow& a, const ComparedRow& b) {
+    if (!a.validation || !b.validation) return a.validation.has_value() && !b.validation;
+    return a.validation->summary.mean > b.validation->summary.mean;
+  });
+}
+
 }  // namespace
 
 Comparison compare_runs(const CompareRequest& request) {
@@ -161,7 +181,7 @@ Comparison compare_runs(const CompareRequest& request) {
                               row.name, rows[0].name));
     }
   }
-  Comparison comparison{request.domain, {}};
+  Comparison comparison{request.domain, rows.empty() ? "" : rows[0].name, {}};
   for (const Row& row : rows) {
     ComparedRow& shown = comparison.rows.emplace_back();
     shown.run = row.name;
@@ -170,7 +190,11 @@ Comparison compare_runs(const CompareRequest& request) {
     for (const std::string& metric : request.metrics) {
       shown.metrics.push_back(compare_metric(rows[0], row, metric));
     }
+    if (row.valid.size() == row.by_seed.size()) {
+      shown.validation = {row.valid_metric, row.valid, mean_and_deviation(row.valid), {}, {}};
+    }
   }
+  sort_by_validation(comparison.rows);
   return comparison;
 }
 

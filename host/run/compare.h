@@ -1,6 +1,8 @@
 #pragma once
 
-// Variants and seeds in one table, each row tested against the first.
+// Variants and seeds in one table, each row tested against the first that was asked for. Rows are
+// sorted by the validation that chose their parameters: the test split is for reporting, and
+// whoever chooses by it reports too much.
 
 #include <optional>
 #include <string>
@@ -21,20 +23,23 @@ struct ComparedMetric {
   std::string name;            // "NDCG@10"
   std::vector<double> values;  // by seed
   MeanAndDeviation summary;
-  // Against the first row, of which there are none: seed by seed, and user by user averaged over
-  // the seeds. No pairs where seeds are not in common, or the users' metrics were not kept.
+  // Against the reference, which itself has none: seed by seed, and user by user averaged over the
+  // seeds. No pairs where seeds are not in common, or the users' metrics were not kept.
   std::optional<PairedTest> by_seed, by_user;
 };
 
 struct ComparedRow {
   std::string run, variant;
   std::vector<int64_t> seeds;
-  std::vector<ComparedMetric> metrics;  // as in the request
+  std::optional<ComparedMetric> validation;  // where every seed kept it
+  std::vector<ComparedMetric> metrics;       // of the test, as in the request
 };
 
 struct Comparison {
   std::string domain;
-  std::vector<ComparedRow> rows;
+  std::string reference;          // the first run of the request
+  std::vector<ComparedRow> rows;  // the best validation first; in the order asked for where there
+                                  // is none, or not of one metric
 };
 
 // Error where one has no result, lacks a metric, or was trained on other data than the first.

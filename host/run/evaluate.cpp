@@ -11,6 +11,7 @@
 #include "host/device/make_context.h"
 #include "host/io/atomic_file.h"
 #include "host/io/npy.h"
+#include "host/run/result.h"
 
 namespace cfaa {
 namespace {
@@ -165,9 +166,21 @@ EvaluationReport evaluate_scorer(Context& context, const Domain& domain, const S
         "sampled metrics are biased and may order models differently from the full ranking; "
         "compare them only with the same --candidates and --candidate-seed");
   }
+  if (request.with_validation) report.valid = validation_ndcg(context, domain, scorer);
   report.device = device_label(context);
   report.evaluate_seconds = watch.seconds();
   return report;
+}
+
+std::optional<double> validation_ndcg(Context& context, const Domain& domain,
+                                      const Scorer& scorer) {
+  const HeldOut held_out = make_held_out(domain, Split::valid, Mask::automatic);
+  if (held_out.positives.item.empty()) return std::nullopt;
+  EvaluationOptions options;
+  options.ks = {10};
+  options.bootstrap = 0;
+  const Evaluation evaluation = evaluate(context, scorer, held_out, options);
+  return metric_values(evaluation.all.metrics).at("NDCG@10");
 }
 
 EvaluationReport evaluate_run(Context& context, Run& run, const EvaluationRequest& request) {

@@ -4,6 +4,7 @@
 // baseline, or of arrays that another program wrote.
 
 #include <filesystem>
+#include <optional>
 #include <string>
 
 #include "host/core/context.h"
@@ -17,12 +18,14 @@ struct EvaluationRequest {
   std::string domain = "target";
   Split split = Split::test;
   EvaluationConfig eval;
+  bool with_validation = false;  // measures the validation split too, for `compare`
 };
 
 struct EvaluationReport {
   EvaluationRequest request;
   HeldOut held_out;
   Evaluation evaluation;
+  std::optional<double> valid;  // NDCG@10 on validation, where asked for and there are positives
   std::string device;
   double read_seconds = 0, evaluate_seconds = 0;
 };
@@ -31,6 +34,9 @@ struct EvaluationReport {
 // where a score is NaN.
 EvaluationReport evaluate_scorer(Context& context, const Domain& domain, const Scorer& scorer,
                                  const EvaluationRequest& request);
+
+// NDCG@10 on validation, full ranking; nothing where that split has no positive.
+std::optional<double> validation_ndcg(Context& context, const Domain& domain, const Scorer& scorer);
 
 // By the run's best parameters.
 EvaluationReport evaluate_run(Context& context, Run& run, const EvaluationRequest& request);

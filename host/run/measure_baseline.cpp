@@ -6,7 +6,6 @@
 
 #include "host/core/error.h"
 #include "host/core/stopwatch.h"
-#include "host/eval/user_metrics_file.h"
 #include "host/run/matrix_factorization.h"
 #include "host/run/signal_model.h"
 
@@ -29,8 +28,7 @@ class Maker {
     }
     const Factorization trained = factorize(context_, domain_, options);
     measure(*make_scorer(context_, trained.embeddings, {}));
-    return BaselineReport::Training{options.seed, trained.epochs, trained.best_epoch,
-                                    trained.valid};
+    return BaselineReport::Training{options.seed, trained.epochs, trained.best_epoch};
   }
 
  private:
@@ -40,26 +38,21 @@ class Maker {
   SignalBaselines signals_;
 };
 
-double validation_ndcg(Context& context, const Domain& domain, const Scorer& scorer) {
-  EvaluationRequest request;
-  request.split = Split::valid;
-  request.eval.k = "10";
-  request.eval.bootstrap = 0;
-  const Evaluation evaluation = evaluate_scorer(context, domain, scorer, request).evaluation;
-  return metric_values(evaluation.all.metrics).at("NDCG@10");
-}
-
 // The settings with the best NDCG@10 on validation; the first of equals.
 BaselineOptions tuned(Context& context, const Domain& domain, Maker& maker,
                       const BaselineRequest& request, BaselineReport& report) {
   BaselineOptions best = request.options;
   std::size_t taken = 0;
   for (const BaselineSetting& setting : baseline_grid(request.name, request.options)) {
-    double valid = 0;
+    std::optional<double> valid;
     maker.with(setting.options,
                [&](const Scorer& scorer) { valid = validation_ndcg(context, domain, scorer); });
-    report.tried.push_back({setting.description, valid, false});
-    if (report.tried.size() == 1 || valid > report.tried[taken].valid) {
+    if (!valid) {
+      throw Error(domain.path.string() +
+                  ": its valid split has no positive interaction to tune on; leave --tune out");
+    }
+    report.tried.push_back({setting.description, *valid, false});
+    if (report.tried.size() == 1 || *valid > report.tried[taken].valid) {
       taken = report.tried.size() - 1;
       best = setting.options;
     }
@@ -82,28 +75,14 @@ BaselineReport measure_baseline(Context& context, const Domain& domain,
   Maker maker(context, domain, request.name);
   const BaselineOptions options =
       request.tune ? tuned(context, domain, maker, request, report) : request.options;
+  EvaluationRequest evaluation = request.evaluation;
+  evaluation.with_validation = true;
   const Stopwatch watch;
   report.training = maker.with(options, [&](const Scorer& scorer) {
     report.train_seconds = watch.seconds();
-    report.evaluation = evaluate_scorer(context, domain, scorer, request.evaluation);
+    report.evaluation = evaluate_scorer(context, domain, scorer, evaluation);
   });
   return report;
-}
-
-void check_baseline_place(const RunDirectory& place, bool force) {
-  if (place.is_run()) {
-    throw Error(
-        fmt::format("--out {}: is a run, whose result a baseline would replace; give a "
-                    "directory of its own",
-                    place.name()));
-  }
-  if (force || !std::filesystem::exists(place.result())) return;
-  if (read_result(place).baseline.empty()) {
-    throw Error(
-        fmt::format("{}: is there already and was not written by a baseline; give another "
-                    "--out, or replace it with --force",
-                    place.result().string()));
-  }
 }
 
 void write_baseline(const RunDirectory& place, const BaselineReport& report,
@@ -111,18 +90,11 @@ void write_baseline(const RunDirectory& place, const BaselineReport& report,
   RunResult result;
   result.baseline = report.name;
   result.dataset = dataset;
-  if (report.training) {
-    result.seed = report.training->seed;
-    result.metric = "NDCG@10";
-    result.valid = report.training->valid;
-  } else {
-    result.every_seed = true;
-  }
-  const Evaluation& evaluation = report.evaluation.evaluation;
-  result.domains[domain.name] = domain_result(evaluation.all);
-  std::filesystem::create_directories(place.path());
-  write_user_metrics(place.user_metrics(domain.name).string(), evaluation.per_user, domain.users);
-  write_result(place, result);
+  if (report.training) result.seed = report.training->seed;
+  result.every_seed = !report.training;
+  if (report.evaluation.valid) result.metric = "NDCG@10";
+  result.valid = report.evaluation.valid;
+  write_result(place, result, report.evaluation.evaluation, domain);
 }
 
 }  // namespace cfaa

@@ -28,7 +28,6 @@ struct BaselineReport {
   // Of mf.
   struct Training {
     int64_t seed = 0, epochs = 0, best_epoch = 0;
-    double valid = 0;  // NDCG@10 of the best epoch
   };
   std::optional<Training> training;
   // With `tune`: NDCG@10 on validation of each setting, the taken one marked.
@@ -43,9 +42,6 @@ struct BaselineReport {
 // Error where there is no baseline of that name.
 BaselineReport measure_baseline(Context& context, const Domain& domain,
                                 const BaselineRequest& request);
-
-// Error where `place` is a run, or holds a result that no baseline wrote, unless `force`.
-void check_baseline_place(const RunDirectory& place, bool force);
 
 // result.json and the users' metrics in the form that a run has them, so that `compare` reads both.
 // `dataset` is the hash of the data.

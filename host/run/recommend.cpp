@@ -106,9 +106,15 @@ class Ranking {
 
 Recommendation recommend(Context& context, Run& run, const std::string& user,
                          const RecommendRequest& request) {
-  const IdList& users = run.domain(domain_index(request.domain)).users;
+  const std::size_t which = domain_index(request.domain);
+  const IdList& users = run.domain(which).users;
   const int64_t found = users.find(user);
   if (found < 0) {
+    const Domain& other = run.domain(which == kSource ? kTarget : kSource);
+    if (other.users.find(user) >= 0) {
+      throw Error(fmt::format("--user {}: is a user of the {} domain; give --domain {}", user,
+                              other.name, other.name));
+    }
     throw Error(fmt::format("--user {}: is not a user of the {} domain; {}", user, request.domain,
                             close_ids(users, user)));
   }

@@ -54,6 +54,7 @@ RunResult read_result(const RunDirectory& run) {
   result.steps = optional_field<int64_t>(fields, "steps", path);
   result.best_step = optional_field<int64_t>(fields, "best_step", path);
   result.baseline = field<std::string>(fields, "baseline", "", path);
+  result.model = field<std::string>(fields, "model", "", path);
   result.seed = optional_field<int64_t>(fields, "seed", path);
   result.every_seed = field<bool>(fields, "every_seed", false, path);
   result.dataset = field<std::string>(fields, "dataset", "", path);
@@ -69,6 +70,28 @@ RunResult read_result(const RunDirectory& run) {
 
 void write_result(const RunDirectory& run, const RunResult& result) {
   write_file(run.result().string(), to_json(result).dump(2) + "\n");
+}
+
+void write_result(const RunDirectory& place, RunResult result, const Evaluation& test,
+                  const Domain& domain) {
+  result.domains[domain.name] = domain_result(test.all);
+  std::filesystem::create_directories(place.path());
+  write_user_metrics(place.user_metrics(domain.name).string(), test.per_user, domain.users);
+  write_result(place, result);
+}
+
+void check_result_place(const RunDirectory& place, bool force) {
+  if (place.is_run()) {
+    throw Error("--out " + place.name() +
+                ": is a run, whose result would be replaced; give a directory of its own");
+  }
+  if (force || !std::filesystem::exists(place.result())) return;
+  const RunResult there = read_result(place);
+  if (there.baseline.empty() && there.model.empty()) {
+    throw Error(place.result().string() +
+                ": is there already and was not written by baseline or evaluate; give another "
+                "--out, or replace it with --force");
+  }
 }
 
 }  // namespace cfaa

@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 
+#include "host/data/dataset.h"
 #include "host/eval/evaluation.h"
 #include "host/run/run_directory.h"
 
@@ -26,8 +27,9 @@ DomainResult domain_result(const Part& part);
 struct RunResult {
   // Of a run.
   std::optional<int64_t> steps, best_step;
-  // Of a baseline: its name; its random seed, or that one result stands for every seed.
-  std::string baseline;
+  // Of a baseline its name, of scores that `evaluate --out` measured what they are called; the
+  // random seed, or that one result stands for every seed.
+  std::string baseline, model;
   std::optional<int64_t> seed;
   bool every_seed = false;
   std::string dataset;  // hash of the data; "": as run.json says
@@ -40,5 +42,14 @@ struct RunResult {
 // Error where there is none, or it does not read.
 RunResult read_result(const RunDirectory& run);
 void write_result(const RunDirectory& run, const RunResult& result);
+
+// A domain's results with its users' metrics in the form that a run has them, so that `compare`
+// reads both.
+void write_result(const RunDirectory& place, RunResult result, const Evaluation& test,
+                  const Domain& domain);
+
+// Error where `place` is a run, or holds a result that neither `baseline` nor `evaluate` wrote,
+// unless `force`.
+void check_result_place(const RunDirectory& place, bool force);
 
 }  // namespace cfaa

@@ -62,6 +62,7 @@ json to_json(const RunResult& result) {
   if (result.steps) fields["steps"] = *result.steps;
   if (result.best_step) fields["best_step"] = *result.best_step;
   if (!result.baseline.empty()) fields["baseline"] = result.baseline;
+  if (!result.model.empty()) fields["model"] = result.model;
   if (result.seed) fields["seed"] = *result.seed;
   if (result.every_seed) fields["every_seed"] = true;
   if (!result.dataset.empty()) fields["dataset"] = result.dataset;
@@ -103,6 +104,7 @@ json to_json(const EvaluationReport& report) {
                                                                         interval.high};
     }
   }
+  if (report.valid) fields["valid"] = *report.valid;
   fields["device"] = report.device;
   fields["seconds"] = {{"read", report.read_seconds}, {"evaluate", report.evaluate_seconds}};
   return fields;
@@ -116,7 +118,6 @@ json to_json(const BaselineReport& report) {
     fields["seed"] = report.training->seed;
     fields["epochs"] = report.training->epochs;
     fields["best_epoch"] = report.training->best_epoch;
-    fields["valid"] = report.training->valid;
   }
   for (const BaselineReport::Tried& tried : report.tried) {
     fields["tried"].push_back(
@@ -126,9 +127,16 @@ json to_json(const BaselineReport& report) {
 }
 
 json to_json(const Comparison& comparison) {
-  json fields = {{"domain", comparison.domain}, {"rows", json::array()}};
+  json fields = {
+      {"domain", comparison.domain}, {"reference", comparison.reference}, {"rows", json::array()}};
   for (const ComparedRow& row : comparison.rows) {
     json entry = {{"run", row.run}, {"variant", row.variant}, {"seeds", row.seeds}};
+    if (row.validation) {
+      entry["validation"] = {{"metric", row.validation->name},
+                             {"mean", row.validation->summary.mean},
+                             {"sd", row.validation->summary.deviation},
+                             {"values", row.validation->values}};
+    }
     for (const ComparedMetric& metric : row.metrics) {
       json cell = {{"mean", metric.summary.mean},
                    {"sd", metric.summary.deviation},

@@ -76,6 +76,28 @@ TEST_F(CompareProgram, AResultWithoutChanceStandsForEverySeed) {
   EXPECT_EQ(found[2]["metrics"]["NDCG@10"]["by_seed"]["pairs"], 1);
 }
 
+TEST_F(CompareProgram, RowsAreSortedByValidationAndTestedAgainstTheFirstGiven) {
+  const auto valid = [](double value) { return json{{"metric", "NDCG@10"}, {"valid", value}}; };
+  result("a", 0.9, valid(0.1));
+  result("b", 0.2, valid(0.3));
+  result("c", 0.5);
+  result("d", 0.4, valid(0.2));
+
+  const std::string all = path("a") + " " + path("b") + " " + path("c") + " " + path("d");
+  const json table = json::parse(compare("--json " + all).out);
+  const Outcome shown = compare(all);
+
+  EXPECT_EQ(table["reference"], path("a"));
+  std::vector<std::string> order;
+  for (const json& row : table["rows"]) order.push_back(row["run"]);
+  EXPECT_EQ(order, (std::vector<std::string>{path("b"), path("d"), path("a"), path("c")}));
+  EXPECT_EQ(table["rows"][0]["validation"]["mean"], 0.3);
+  EXPECT_TRUE(table["rows"][0]["metrics"]["NDCG@10"].contains("by_seed"));
+  EXPECT_FALSE(table["rows"][2]["metrics"]["NDCG@10"].contains("by_seed"));
+  EXPECT_NE(shown.out.find("validation"), std::string::npos) << shown.out;
+  EXPECT_NE(shown.out.find("not kept"), std::string::npos) << shown.out;
+}
+
 TEST_F(CompareProgram, OnePairIsNotTested) {
   result("a", 0.1);
   result("b", 0.2);

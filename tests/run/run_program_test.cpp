@@ -72,14 +72,63 @@ TEST_F(RunProgram, CompareSetsARunBesideABaseline) {
   const Outcome outcome = run_program("compare --json " + path("pop") + " " + path("run"));
 
   ASSERT_EQ(outcome.code, 0) << outcome.err;
-  const json rows = json::parse(outcome.out)["rows"];
-  EXPECT_EQ(rows[0]["variant"], "popularity");
-  EXPECT_EQ(rows[1]["metrics"]["NDCG@10"]["by_seed"]["pairs"], 1);
-  EXPECT_EQ(rows[1]["metrics"]["NDCG@10"]["by_user"]["pairs"], 24);
-  EXPECT_TRUE(close(rows[1]["metrics"]["NDCG@10"]["by_user"]["difference"].get<double>(),
-                    rows[1]["metrics"]["NDCG@10"]["mean"].get<double>() -
-                        rows[0]["metrics"]["NDCG@10"]["mean"].get<double>(),
-                    1e-9));
+  const json table = json::parse(outcome.out);
+  json rows;
+  for (const json& row : table["rows"]) rows[row["variant"]] = row["metrics"];
+  const json found = rows["full"]["NDCG@10"];
+  EXPECT_EQ(found["by_seed"]["pairs"], 1);
+  EXPECT_EQ(found["by_user"]["pairs"], 24);
+  EXPECT_TRUE(close(
+      found["by_user"]["difference"].get<double>(),
+      found["mean"].get<double>() - rows["popularity"]["NDCG@10"]["mean"].get<double>(), 1e-9));
+}
+
+TEST_F(RunProgram, ScoresOfAnyModelAreARowOfCompare) {
+  ASSERT_EQ(trained_.code, 0) << trained_.err;
+  ASSERT_EQ(run_program("export " + path("run") + " --out " + path("vectors")).code, 0);
+  const std::string scores = "evaluate " + path("data") + " --user-embeddings " +
+                             path("vectors/target_users.npy") + " --item-embeddings " +
+                             path("vectors/target_items.npy") + " --name mine --out ";
+
+  const Outcome kept = run_program(scores + path("mine"));
+  const Outcome onto_a_run = run_program(scores + path("run"));
+  const Outcome compared = run_program("compare --json " + path("mine") + " " + path("run"));
+
+  EXPECT_EQ(kept.code, 0) << kept.err;
+  EXPECT_EQ(onto_a_run.code, 2);
+  EXPECT_NE(onto_a_run.err.find("is a run"), std::string::npos) << onto_a_run.err;
+  ASSERT_EQ(compared.code, 0) << compared.err;
+  const json table = json::parse(compared.out);
+  EXPECT_EQ(table["reference"], path("mine"));
+  for (const json& row : table["rows"]) {
+    EXPECT_EQ(row["validation"]["metric"], "NDCG@10") << row;
+    if (row["variant"] == "mine") continue;
+    EXPECT_EQ(row["metrics"]["NDCG@10"]["by_user"]["pairs"], 24) << row;
+  }
+}
+
+TEST_F(RunProgram, AUserOfTheOtherDomainIsToldHowToAsk) {
+  ASSERT_EQ(trained_.code, 0) << trained_.err;
+  const std::string at = path("data/source/users.tsv");
+  std::string text = read_text(at);
+  const std::size_t last = text.rfind("u123");
+  write_text(at, text.replace(last, 4, "v999"));
+  for (const char* split : {"train", "valid", "test"}) {
+    const std::string rows = path(std::string("data/source/source.") + split + ".inter");
+    std::string lines = read_text(rows);
+    for (std::size_t found = 0; (found = lines.find("u123", found)) != std::string::npos;) {
+      lines.replace(found, 4, "v999");
+    }
+    write_text(rows, lines);
+  }
+  ASSERT_EQ(train("other").code, 0);
+
+  const Outcome wrong = run_program("recommend " + path("other") + " --user v999");
+  const Outcome right = run_program("recommend " + path("other") + " --user v999 --domain source");
+
+  EXPECT_EQ(wrong.code, 2);
+  EXPECT_NE(wrong.err.find("give --domain source"), std::string::npos) << wrong.err;
+  EXPECT_EQ(right.code, 0) << right.err;
 }
 
 }  // namespace
