@@ -50,6 +50,9 @@ void print_read(const std::string& domain, const ReadReport& report) {
     fmt::print("{}: {} ({}; {}): {} reviews\n", domain, file.identity.name, file.format,
                file.columns, file.interactions);
   }
+  for (const FileReport& file : report.title_files) {
+    fmt::print("{}: {} ({}; {}): titles\n", domain, file.identity.name, file.format, file.columns);
+  }
   if (report.without_text > 0) fmt::print("{}: {} without text\n", domain, report.without_text);
   if (report.without_time > 0) fmt::print("{}: {} without time\n", domain, report.without_time);
 }
@@ -62,6 +65,12 @@ void print_result(const json& report, const std::string& out) {
     fmt::print("{:<9}{:>10}{:>10}{:>14}{:>12}{:>12}{:>12}\n", name, d["users"].get<int64_t>(),
                d["items"].get<int64_t>(), d["interactions"].get<int64_t>(),
                d["train"].get<int64_t>(), d["valid"].get<int64_t>(), d["test"].get<int64_t>());
+  }
+  for (const char* name : {"source", "target"}) {
+    const json& d = report["result"][name];
+    if (!d.contains("items_with_title")) continue;
+    fmt::print("{}: {} of {} items have a title\n", name, d["items_with_title"].get<int64_t>(),
+               d["items"].get<int64_t>());
   }
   fmt::print("\nwritten to {}; `cfaa_gpu stats {}` tells more\n", out, out);
 }
@@ -113,6 +122,11 @@ void add_prepare(CLI::App& app) {
       ->required();
   command->add_option("--target", arguments->request.target, "review files of the target")
       ->required();
+  command->add_option("--source-titles", arguments->request.source_titles,
+                      "files about the source's items with an id and a title (Amazon's metadata, "
+                      "MovieLens' movies.csv), for recommend to show");
+  command->add_option("--target-titles", arguments->request.target_titles,
+                      "likewise, about the target's items");
   command->add_option("--out", arguments->out, "the directory to write")->required();
   command->add_flag("--force", arguments->request.force, "replace a prepared directory");
   command->add_option("--config", arguments->config, "configuration with a 'prepare' section");

@@ -62,7 +62,7 @@ int main(int count, char** arguments) {
     cfaa::ThreadPool pool(threads);
     measure(threads == 1 ? "read_reviews, 1 thread" : "read_reviews, 2 threads", bytes, [&] {
       cfaa::ReadReport report;
-      cfaa::read_reviews({path}, {}, 0, pool, report);
+      cfaa::read_reviews({{path}}, {}, pool, report);
     });
   }
 }

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 
 #include "host/core/error.h"
 #include "host/data/domain_index.h"
@@ -142,6 +143,27 @@ int64_t IdList::find(std::string_view id) const {
 void IdList::append(std::string_view id) {
   bytes_.append(id);
   offsets_.push_back(bytes_.size());
+}
+
+bool is_prepared_file(const fs::path& file) {
+  if (file == "prepare.json" || file == "source" || file == "target") return true;
+  const fs::path domain = file.parent_path();
+  if (domain != "source" && domain != "target") return false;
+  std::string name = file.filename().string();
+  if (name == "embed.journal" || name.starts_with(fmt::format(".{}.", DomainIndex::kName))) {
+    return true;
+  }
+  constexpr std::string_view partial = ".partial";
+  if (name.ends_with(partial)) name.resize(name.size() - partial.size());
+  for (const Split split : {Split::train, Split::valid, Split::test}) {
+    const std::string front = fmt::format("{}.{}", domain.string(), split_name(split));
+    if (name == front + ".inter" || name == front + ".text") return true;
+  }
+  static const std::set<std::string_view> others = {
+      "users.tsv",         "items.tsv",         "item_titles.tsv",  DomainIndex::kName,
+      "review_sums.npy",   "review_counts.npy", "user_reviews.npy", "item_reviews.npy",
+      "empty_reviews.txt", "embed.json",        "embed.window"};
+  return others.contains(name);
 }
 
 const char* split_name(Split split) {

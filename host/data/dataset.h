@@ -42,7 +42,7 @@ struct SplitRows {
   std::vector<int32_t> user, item;
   std::vector<float> rating;
   std::vector<float> label;  // 1: positive, 0: not
-  std::vector<double> time;  // seconds since 1970; 0: absent
+  std::vector<double> time;  // seconds since 1970, before it negative; 0: absent
 
   int64_t size() const { return static_cast<int64_t>(user.size()); }
 };
@@ -68,6 +68,10 @@ struct Dataset {
 // Error where a file is absent or does not read, with its line.
 Dataset load_dataset(const std::filesystem::path& directory);
 Domain load_domain(const std::filesystem::path& directory, const std::string& name);
+
+// Whether a prepared directory may hold this file, named from its top: what prepare and embed
+// write, when they are done, under way or were interrupted.
+bool is_prepared_file(const std::filesystem::path& file);
 
 const char* split_name(Split split);  // "train", "valid", "test"
 std::filesystem::path inter_path(const std::filesystem::path& directory, const std::string& name,

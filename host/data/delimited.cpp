@@ -94,7 +94,7 @@ std::string split_fields(std::string_view record, const RecordRule& rule,
 }
 
 int64_t parse_delimited(std::string_view chunk, const RecordRule& rule,
-                        const DelimitedColumns& columns, InvalidUtf8 invalid, ReviewSink& sink) {
+                        const DelimitedColumns& columns, InvalidUtf8 invalid, RawReviewSink& sink) {
   const bool clean = is_utf8(chunk);
   std::vector<std::string_view> fields;
   std::string scratch, repaired;
@@ -124,7 +124,8 @@ int64_t parse_delimited(std::string_view chunk, const RecordRule& rule,
     const auto field = [&](int column) {
       return column < 0 ? std::string_view() : fields[static_cast<std::size_t>(column)];
     };
-    RawReview review{field(columns.user), field(columns.item), field(columns.text)};
+    RawReview review{field(columns.user), field(columns.item), field(columns.text),
+                     field(columns.title)};
     const std::string_view rating = field(columns.rating), time = field(columns.time);
     if (!rating.empty()) {
       review.rating = parse_number(rating);

@@ -15,7 +15,7 @@ namespace cfaa {
 
 // Where each part of a review stands in a record, counted from 0; -1: nowhere.
 struct DelimitedColumns {
-  int user = -1, item = -1, rating = -1, text = -1, time = -1;
+  int user = -1, item = -1, rating = -1, text = -1, time = -1, title = -1;
   int count = 0;  // fields that every record must have
 };
 
@@ -29,6 +29,6 @@ std::string split_fields(std::string_view record, const RecordRule& rule,
 
 // Hands every record of the chunk to the sink and returns how many lines there were.
 int64_t parse_delimited(std::string_view chunk, const RecordRule& rule,
-                        const DelimitedColumns& columns, InvalidUtf8 invalid, ReviewSink& sink);
+                        const DelimitedColumns& columns, InvalidUtf8 invalid, RawReviewSink& sink);
 
 }  // namespace cfaa

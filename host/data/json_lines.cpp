@@ -60,7 +60,7 @@ bool replace_lone_surrogates(std::string& line) {
   return found;
 }
 
-enum class Field { user, item, item_else, rating, text, time };
+enum class Field { user, item, item_else, rating, text, time, title };
 
 struct Slot {
   std::string key, quoted;
@@ -177,6 +177,10 @@ struct JsonLines::State {
           case Field::time:
             fine = read_number(value, "the time", review.time);
             break;
+          case Field::title:
+            review.title =
+                value.is_string() ? value.get_string().value_unsafe() : std::string_view();
+            break;
         }
         if (!fine) return false;
       }
@@ -218,7 +222,8 @@ JsonLines::JsonLines(ObjectKeys keys, InvalidUtf8 invalid) : state_(std::make_un
   state_->invalid = invalid;
   const std::pair<std::string, Field> all[] = {
       {keys.user, Field::user},     {keys.item, Field::item}, {keys.item_else, Field::item_else},
-      {keys.rating, Field::rating}, {keys.text, Field::text}, {keys.time, Field::time}};
+      {keys.rating, Field::rating}, {keys.text, Field::text}, {keys.time, Field::time},
+      {keys.title, Field::title}};
   for (const auto& [key, field] : all) {
     if (!key.empty()) state_->slots.push_back({key, '"' + key + '"', field});
   }
@@ -226,7 +231,7 @@ JsonLines::JsonLines(ObjectKeys keys, InvalidUtf8 invalid) : state_(std::make_un
 
 JsonLines::~JsonLines() = default;
 
-int64_t JsonLines::parse(std::string_view chunk, ReviewSink& sink) {
+int64_t JsonLines::parse(std::string_view chunk, RawReviewSink& sink) {
   int64_t line_number = 0;
   for (; !chunk.empty(); ++line_number) {
     const std::size_t end = std::min(chunk.find('\n'), chunk.size());

@@ -16,7 +16,7 @@ namespace cfaa {
 
 // Which keys hold what. `item` is tried before `item_else` (2023: parent_asin, else asin).
 struct ObjectKeys {
-  std::string user, item, item_else, rating, text, time;
+  std::string user, item, item_else, rating, text, time, title;
 };
 
 class JsonLines {
@@ -26,7 +26,7 @@ class JsonLines {
 
   // Hands every line of the chunk to the sink and returns how many lines there were. `chunk` must
   // be followed by kChunkPadding readable bytes.
-  int64_t parse(std::string_view chunk, ReviewSink& sink);
+  int64_t parse(std::string_view chunk, RawReviewSink& sink);
 
  private:
   struct State;

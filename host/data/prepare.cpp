@@ -8,6 +8,7 @@
 #include "host/core/error.h"
 #include "host/core/version.h"
 #include "host/data/dataset.h"
+#include "host/data/item_titles.h"
 #include "host/data/keyed_draw.h"
 #include "host/data/review_format.h"
 #include "host/data/write_domain.h"
@@ -26,9 +27,9 @@ json to_json(const Counts& counts) {
   return {{"interactions", counts.interactions}, {"users", counts.users}, {"items", counts.items}};
 }
 
-json to_json(const ReadReport& report) {
+json to_json(const std::vector<FileReport>& reports) {
   json files = json::array();
-  for (const FileReport& file : report.files) {
+  for (const FileReport& file : reports) {
     const Compression c = file.identity.compression;
     files.push_back({{"file", file.identity.name},
                      {"bytes", file.identity.size},
@@ -41,14 +42,23 @@ json to_json(const ReadReport& report) {
                      {"lines", file.lines},
                      {"interactions", file.interactions}});
   }
+  return files;
+}
+
+json to_json(const ReadReport& report) {
   json bad = json::array();
   for (const BadLine& line : report.bad) {
     bad.push_back({{"file", line.file}, {"line", line.line}, {"reason", line.reason}});
   }
-  return {{"files", std::move(files)},
-          {"bad_lines", std::move(bad)},
-          {"without_text", report.without_text},
-          {"without_time", report.without_time}};
+  json all = {{"files", to_json(report.files)},
+              {"bad_lines", std::move(bad)},
+              {"without_text", report.without_text},
+              {"without_time", report.without_time}};
+  if (!report.title_files.empty()) {
+    all["titles"] = to_json(report.title_files);
+    for (json& file : all["titles"]) file.erase("interactions");
+  }
+  return all;
 }
 
 // Text that no step can bring to an output file is not kept in memory: of the target's negatives,
@@ -67,6 +77,14 @@ NeedsText text_need(const std::string& domain, const PrepareOptions& o) {
                                      (o.split == SplitRule::ratio && !held_out));
     return !may_go || keep_draw.uniform(review.user, review.item) < keep;
   };
+}
+
+// Items with rows and a title.
+int64_t titled_items(const Interactions& domain) {
+  std::vector<char> titled(domain.items.size(), 0);
+  if (domain.titles.empty()) return 0;
+  for (const Interaction& row : domain.rows) titled[row.item] = !domain.titles[row.item].empty();
+  return std::count(titled.begin(), titled.end(), 1);
 }
 
 // Runs the steps and keeps their counts.
@@ -133,6 +151,9 @@ class Steps {
                    {"overlap", {{"users", overlap_.users}, {"items", overlap_.items}}}};
     for (const PreparedDomain& domain : domains_) {
       json counts = to_json(count(domain.interactions));
+      if (const int64_t titled = titled_items(domain.interactions); titled > 0) {
+        counts["items_with_title"] = titled;
+      }
       for (const Split s : {Split::train, Split::valid, Split::test}) {
         counts[split_name(s)] = std::count(domain.splits.begin(), domain.splits.end(), s);
       }
@@ -198,30 +219,42 @@ json prepare(const PrepareRequest& request, ThreadPool& pool, const PrepareEvent
   parse_core(options.source_core, "source_core");
   parse_core(options.target_core, "target_core");
   parse_split_ratio(options.split_ratio);
-  parse_columns(options.columns);
+  columns_of(options, "source");
+  columns_of(options, "target");
   parse_rating_scale(options.rating_scale);
-  StagedDirectory directory(request.out, request.force, kReportName);
+  std::vector<std::string> inputs;
+  for (const auto* files :
+       {&request.source, &request.target, &request.source_titles, &request.target_titles}) {
+    inputs.insert(inputs.end(), files->begin(), files->end());
+  }
+  StagedDirectory directory(request.out, request.force,
+                            {"prepare or embed", kReportName, is_prepared_file}, inputs);
 
   json report = {{"format", kFormatVersion},
                  {"version", version()},
                  {"seed", options.seed},
                  {"options", prepare_option_set(options).current()}};
   int64_t tolerated = options.skip_bad;
-  const auto read = [&](const std::string& domain, const std::vector<std::string>& paths) {
+  const auto read = [&](const std::string& domain, const std::vector<std::string>& paths,
+                        const std::vector<std::string>& titles) {
     ReadReport read_report;
-    Interactions interactions = read_reviews(
-        paths, options, tolerated, pool, read_report,
-        [&](uint64_t bytes) {
-          if (events.reading) events.reading(domain, bytes);
-        },
-        text_need(domain, options));
+    ReadRequest reading;
+    reading.paths = paths;
+    reading.columns = columns_of(options, domain);
+    reading.tolerated = tolerated;
+    reading.needs_text = text_need(domain, options);
+    reading.progress = [&](uint64_t bytes) {
+      if (events.reading) events.reading(domain, bytes);
+    };
+    Interactions interactions = read_reviews(reading, options, pool, read_report);
+    read_item_titles(titles, options, tolerated, interactions, read_report);
     tolerated -= static_cast<int64_t>(read_report.bad.size());
     report["inputs"][domain] = to_json(read_report);
     if (events.read) events.read(domain, read_report);
     return interactions;
   };
-  Interactions source = read("source", request.source);
-  Interactions target = read("target", request.target);
+  Interactions source = read("source", request.source, request.source_titles);
+  Interactions target = read("target", request.target, request.target_titles);
   Steps steps(request, events, pool, std::move(source), std::move(target));
   steps.run();
   report.update(steps.report());

@@ -17,7 +17,8 @@
 namespace cfaa {
 
 struct PrepareRequest {
-  std::vector<std::string> source, target;  // review files
+  std::vector<std::string> source, target;                // review files
+  std::vector<std::string> source_titles, target_titles;  // files about items; may be empty
   std::filesystem::path out;
   bool force = false;
   PrepareOptions options;

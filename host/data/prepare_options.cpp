@@ -28,9 +28,11 @@ std::optional<std::vector<double>> numbers(const std::string& text) {
 
 OptionSet prepare_option_set(PrepareOptions& o) {
   OptionSet set("prepare");
-  set.add(
-      "columns", o.columns,
-      "columns or keys by name: user=..,item=..,rating=..,text=..,time=..; the rest is guessed");
+  set.add("columns", o.columns,
+          "columns or keys by name, or by number where there is no header: "
+          "user=..,item=..,rating=..,text=..,time=..,title=..; the rest is guessed");
+  set.add("source_columns", o.source_columns, "likewise, of the source alone");
+  set.add("target_columns", o.target_columns, "likewise, of the target alone");
   set.add("quotes", o.quotes, "CSV and TSV: a field may stand in double quotes");
   set.add(
       "time_unit", o.time_unit, "of times; auto: milliseconds from 1e11 on",

@@ -20,7 +20,7 @@ enum class SplitRule { ratio, leave_one_out, time };
 
 struct PrepareOptions {
   // Reading.
-  std::string columns;
+  std::string columns, source_columns, target_columns;
   bool quotes = true;
   TimeUnit time_unit = TimeUnit::automatic;
   std::string rating_scale = "1,5";

@@ -317,6 +317,8 @@ std::string read_review(const PythonValue& dict, const ObjectKeys& keys, Invalid
         reason = "the review text is not text";
       }
       review.text = value.text;
+    } else if (key == keys.title) {
+      review.title = value.kind == Kind::text ? std::string_view(value.text) : std::string_view();
     } else {
       wanted = false;
     }
@@ -336,7 +338,7 @@ std::string parse_python_literal(std::string_view text, PythonValue& value) {
 }
 
 int64_t parse_python_lines(std::string_view chunk, const ObjectKeys& keys, InvalidUtf8 invalid,
-                           ReviewSink& sink) {
+                           RawReviewSink& sink) {
   const bool clean = is_utf8(chunk);
   std::string repaired;
   int64_t line_number = 0;

@@ -31,6 +31,6 @@ std::string parse_python_literal(std::string_view text, PythonValue& value);
 
 // Hands every line of the chunk to the sink and returns how many lines there were.
 int64_t parse_python_lines(std::string_view chunk, const ObjectKeys& keys, InvalidUtf8 invalid,
-                           ReviewSink& sink);
+                           RawReviewSink& sink);
 
 }  // namespace cfaa

@@ -11,21 +11,30 @@
 
 #include "host/core/error.h"
 #include "host/data/id_table.h"
+#include "host/data/item_titles.h"
 #include "host/data/record_chunks.h"
-#include "host/data/review_format.h"
 
 namespace cfaa {
 namespace {
 
 constexpr std::size_t kChunkBytes = std::size_t{256} << 10;  // stays in the L2 cache while parsed
 constexpr double kMillisecondsFrom = 1e11;                   // 1973 in ms, the year 5138 in s
+constexpr double kEarliest = -5364662400e3;                  // the year 1800 in ms
 
 // What one thread gathers over all files.
 struct Gathered {
   IdTable users, items;
   ByteArena texts;
   std::vector<std::vector<Interaction>> blocks;  // user and item: numbers of this thread's tables
+  std::vector<std::string_view> titles;          // of this thread's items; the last may lack
   int64_t without_text = 0, without_time = 0;
+
+  // Of several titles the first in byte order counts, so that no order of files or threads shows.
+  void add_title(uint32_t item, std::string_view title) {
+    if (title.empty()) return;
+    if (titles.size() <= item) titles.resize(item + 1);
+    if (titles[item].empty() || title < titles[item]) titles[item] = texts.store(title);
+  }
 
   void add(const Interaction& row) {
     constexpr std::size_t kBlockRows = 1 << 16;
@@ -49,7 +58,7 @@ struct ValueRules {
 };
 
 // Checks a review's values and keeps it. One per thread.
-class Keeper : public ReviewSink {
+class Keeper : public RawReviewSink {
  public:
   // `input` may be null.
   Keeper(Gathered& gathered, const ValueRules& rules, const NeedsText& needs_text,
@@ -68,6 +77,7 @@ class Keeper : public ReviewSink {
     }
     row.user = gathered_.users.intern(review.user);
     row.item = gathered_.items.intern(review.item);
+    gathered_.add_title(row.item, review.title);
     gathered_.without_text += review.text.empty();
     if (!needs_text_ || needs_text_(review)) {
       const std::string_view text = keep(review.text);
@@ -120,12 +130,16 @@ class Keeper : public ReviewSink {
     }
     row.rating = static_cast<float>(review.rating) + 0.0f;  // -0 is 0, which is how it is written
     if (!std::isnan(review.time)) {
-      if (!(review.time >= 0)) return fmt::format("the time {} is negative", review.time);
-      const bool in_ms = rules_.unit == TimeUnit::milliseconds ||
-                         (rules_.unit == TimeUnit::automatic && review.time >= kMillisecondsFrom);
+      const bool in_ms =
+          rules_.unit == TimeUnit::milliseconds ||
+          (rules_.unit == TimeUnit::automatic && std::abs(review.time) >= kMillisecondsFrom);
       const double time = in_ms ? review.time : review.time * 1000;
       if (!(time <= rules_.latest)) {
         return fmt::format("the time {} lies in the future (--time-unit s|ms?)", review.time);
+      }
+      if (!(time >= kEarliest)) {
+        return fmt::format("the time {} lies before the year 1800 (--time-unit s|ms?)",
+                           review.time);
       }
       row.time = std::llround(time);
     }
@@ -145,14 +159,12 @@ struct FileResult {
   std::shared_ptr<const MappedInput> input;
 };
 
-FileResult read_file(const std::string& path, const PrepareOptions& options,
-                     const ValueRules& rules, int64_t tolerated, ThreadPool& pool,
-                     std::vector<Gathered>& gathered, uint64_t& bytes_so_far,
-                     const std::function<void(uint64_t)>& progress, const NeedsText& needs_text) {
+FileResult read_file(const std::string& path, const ReadRequest& request,
+                     const PrepareOptions& options, const ValueRules& rules, int64_t tolerated,
+                     ThreadPool& pool, std::vector<Gathered>& gathered, uint64_t& bytes_so_far) {
   InputStream stream(path);
   RecordChunks chunks(stream, kChunkBytes);
-  const ReviewFormat format =
-      detect_format(chunks.head(), parse_columns(options.columns), options.quotes, path);
+  const ReviewFormat format = detect_format(chunks.head(), request.columns, options.quotes, path);
   chunks.set_rule(format.rule);
   chunks.skip(format.header_bytes);
   FileResult result;
@@ -165,7 +177,7 @@ FileResult read_file(const std::string& path, const PrepareOptions& options,
   uint64_t bytes = 0;
   bool stop = false;
   pool.parallel_for(pool.threads(), 1, [&](int64_t, int64_t, int worker) {
-    Keeper keeper(gathered[static_cast<std::size_t>(worker)], rules, needs_text,
+    Keeper keeper(gathered[static_cast<std::size_t>(worker)], rules, request.needs_text,
                   result.input.get());
     Chunk& chunk = keeper.chunk;
     ReviewParser parser(format, options.invalid_utf8);
@@ -188,7 +200,7 @@ FileResult read_file(const std::string& path, const PrepareOptions& options,
         if (stop) return;
         lines_of.push_back(0);
         bytes += chunk.size;
-        if (progress) progress(bytes_so_far + bytes);
+        if (request.progress) request.progress(bytes_so_far + bytes);
       }
       const int64_t lines = parser.parse(chunk, keeper);
       const std::lock_guard<std::mutex> lock(mutex);
@@ -239,12 +251,35 @@ std::vector<std::string_view> rank_ids(const std::vector<Gathered>& gathered,
   return sorted;
 }
 
+// The titles of all threads' items, by the items' ranks.
+void take_titles(const std::vector<Gathered>& gathered,
+                 const std::vector<std::vector<uint32_t>>& item_rank, Interactions& result) {
+  for (std::size_t t = 0; t < gathered.size(); ++t) {
+    for (std::size_t i = 0; i < gathered[t].titles.size(); ++i) {
+      std::string title = clean_title(gathered[t].titles[i]);
+      if (title.empty()) continue;
+      if (result.titles.empty()) result.titles.resize(result.items.size());
+      std::string& kept = result.titles[item_rank[t][i]];
+      if (kept.empty() || title < kept) kept = std::move(title);
+    }
+  }
+}
+
 }  // namespace
 
-Interactions read_reviews(const std::vector<std::string>& paths, const PrepareOptions& options,
-                          int64_t tolerated, ThreadPool& pool, ReadReport& report,
-                          const std::function<void(uint64_t bytes)>& progress,
-                          const NeedsText& needs_text) {
+void refuse_bad_line(const std::vector<BadLine>& bad, int64_t tolerated) {
+  if (static_cast<int64_t>(bad.size()) <= tolerated) return;
+  const BadLine& line = bad[static_cast<std::size_t>(tolerated)];
+  throw Error(fmt::format(
+      "{}:{}: {}{}", line.file, line.line, line.reason,
+      tolerated > 0 ? fmt::format(" ({} bad line{} before it {} left out)", tolerated,
+                                  tolerated == 1 ? "" : "s", tolerated == 1 ? "was" : "were")
+                    : "; fix it, or leave bad lines out with --skip-bad N"));
+}
+
+Interactions read_reviews(const ReadRequest& request, const PrepareOptions& options,
+                          ThreadPool& pool, ReadReport& report) {
+  const std::vector<std::string>& paths = request.paths;
   const std::chrono::duration<double, std::milli> now =
       std::chrono::system_clock::now().time_since_epoch();
   constexpr double kDay = 86400e3;  // clocks and time zones differ
@@ -254,19 +289,12 @@ Interactions read_reviews(const std::vector<std::string>& paths, const PrepareOp
   Interactions result;
   uint64_t bytes = 0;
   for (const std::string& path : paths) {
-    const int64_t left = tolerated - static_cast<int64_t>(report.bad.size());
-    FileResult file =
-        read_file(path, options, rules, left, pool, *gathered, bytes, progress, needs_text);
-    if (static_cast<int64_t>(file.bad.size()) > left) {
-      const BadLine& line = file.bad[static_cast<std::size_t>(left)];
-      throw Error(fmt::format(
-          "{}:{}: {}{}", line.file, line.line, line.reason,
-          tolerated > 0 ? fmt::format(" ({} bad lines before it were left out)", tolerated)
-                        : "; fix it, or leave bad lines out with --skip-bad N"));
-    }
+    const int64_t left = request.tolerated - static_cast<int64_t>(report.bad.size());
+    FileResult file = read_file(path, request, options, rules, left, pool, *gathered, bytes);
+    report.bad.insert(report.bad.end(), file.bad.begin(), file.bad.end());
+    refuse_bad_line(report.bad, request.tolerated);
     if (file.input) result.inputs.push_back(std::move(file.input));
     report.files.push_back(std::move(file.report));
-    report.bad.insert(report.bad.end(), file.bad.begin(), file.bad.end());
   }
 
   std::vector<std::vector<uint32_t>> user_rank, item_rank;
@@ -312,12 +340,13 @@ Interactions read_reviews(const std::vector<std::string>& paths, const PrepareOp
           std::sort(result.rows.begin() + first[u], result.rows.begin() + first[u + 1],
                     [](const Interaction& a, const Interaction& b) {
                       if (a.item != b.item) return a.item < b.item;
-                      if (a.time != b.time) return a.time < b.time;
+                      if (a.time != b.time) return a.when() < b.when();
                       if (a.rating != b.rating) return a.rating < b.rating;
                       return a.review() < b.review();
                     });
         }
       });
+  take_titles(*gathered, item_rank, result);
   result.memory.push_back(std::move(gathered));
   return result;
 }

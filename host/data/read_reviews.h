@@ -12,6 +12,7 @@
 #include "host/core/parallel.h"
 #include "host/data/interactions.h"
 #include "host/data/prepare_options.h"
+#include "host/data/review_format.h"
 #include "host/io/input_stream.h"
 
 namespace cfaa {
@@ -32,7 +33,7 @@ struct FileReport {
 };
 
 struct ReadReport {
-  std::vector<FileReport> files;
+  std::vector<FileReport> files, title_files;
   std::vector<BadLine> bad;
   int64_t without_text = 0, without_time = 0;
 };
@@ -41,12 +42,21 @@ struct ReadReport {
 // that it is the same for every copy of a pair that the steps could choose. Called from any thread.
 using NeedsText = std::function<bool(const RawReview& review)>;
 
-// `tolerated`: bad lines that may still be left out, over all files. One more is an Error that
-// names the file, the line and the reason. `progress` (may be empty) is called now and then, from
-// one thread at a time, with the decompressed bytes read so far.
-Interactions read_reviews(const std::vector<std::string>& paths, const PrepareOptions& options,
-                          int64_t tolerated, ThreadPool& pool, ReadReport& report,
-                          const std::function<void(uint64_t bytes)>& progress = {},
-                          const NeedsText& needs_text = {});
+struct ReadRequest {
+  std::vector<std::string> paths;
+  ColumnChoice columns = {};
+  int64_t tolerated = 0;  // bad lines that may be left out, over all files
+  // Called now and then, from one thread at a time, with the decompressed bytes read so far; may be
+  // empty.
+  std::function<void(uint64_t bytes)> progress = {};
+  NeedsText needs_text = {};
+};
+
+// Error that names the file, the line and the reason for the first bad line that is too many.
+Interactions read_reviews(const ReadRequest& request, const PrepareOptions& options,
+                          ThreadPool& pool, ReadReport& report);
+
+// That Error, where the lines are more than are tolerated.
+void refuse_bad_line(const std::vector<BadLine>& bad, int64_t tolerated);
 
 }  // namespace cfaa

@@ -16,13 +16,15 @@ constexpr std::size_t kLongestId = 1024;  // bytes of a raw id
 struct RawReview {
   std::string_view user, item;
   std::string_view text;                                     // empty: the review has no text
+  std::string_view title;                                    // of the item; empty: not known
   double rating = std::numeric_limits<double>::quiet_NaN();  // NaN: absent
   double time = std::numeric_limits<double>::quiet_NaN();    // s or ms since 1970; NaN: absent
 };
 
-class ReviewSink {
+// Takes what a reader finds.
+class RawReviewSink {
  public:
-  virtual ~ReviewSink() = default;
+  virtual ~RawReviewSink() = default;
   // `line` counts from 0 at the chunk's first line.
   virtual void accept(const RawReview& review, int64_t line) = 0;
   virtual void reject(int64_t line, std::string reason) = 0;

@@ -9,6 +9,7 @@
 
 #include "host/data/delimited.h"
 #include "host/data/json_lines.h"
+#include "host/data/prepare_options.h"
 #include "host/data/record_chunks.h"
 #include "host/data/review.h"
 
@@ -27,23 +28,29 @@ struct ReviewFormat {
   int64_t header_lines = 0;
 };
 
-// The columns as the user names them: "user=uid,item=sku,rating=stars,text=body,time=ts"; what is
-// left out is guessed. Numbers count columns from 1 in a delimited file without a header.
+// The columns as the user names them:
+// "user=uid,item=sku,rating=stars,text=body,time=ts,title=name"; what is left out is guessed.
+// Numbers count columns from 1 in a delimited file without a header.
 struct ColumnChoice {
-  std::string user, item, rating, text, time;
+  std::string user, item, rating, text, time, title;
+  std::string flag = "--columns";  // that says so, for messages
 };
-ColumnChoice parse_columns(const std::string& text);
+ColumnChoice parse_columns(const std::string& text, const std::string& flag = "--columns");
+// Of a domain, "source" or "target": its own columns, and for the rest those of both.
+ColumnChoice columns_of(const PrepareOptions& options, const std::string& domain);
 
 // Throws Error naming `path` where the format or a needed column cannot be told.
 ReviewFormat detect_format(std::string_view head, const ColumnChoice& choice, bool quotes,
                            const std::string& path);
+// Of a file about items, of which only ids and titles are read.
+ReviewFormat detect_title_format(std::string_view head, bool quotes, const std::string& path);
 
 // Parses chunks of one format; one per thread.
 class ReviewParser {
  public:
   ReviewParser(const ReviewFormat& format, InvalidUtf8 invalid);
   // Returns how many lines the chunk has.
-  int64_t parse(const Chunk& chunk, ReviewSink& sink);
+  int64_t parse(const Chunk& chunk, RawReviewSink& sink);
 
  private:
   const ReviewFormat& format_;

@@ -200,7 +200,7 @@ std::vector<Split> split(const Interactions& domain, const std::string& name, Sp
     tie[r] = draw.bits(domain.users[rows[r].user], domain.items[rows[r].item]);
   }
   const auto earlier = [&](uint32_t a, uint32_t b) {
-    if (rows[a].time != rows[b].time) return rows[a].time < rows[b].time;
+    if (rows[a].time != rows[b].time) return rows[a].when() < rows[b].when();
     return tie[a] != tie[b] ? tie[a] < tie[b] : a < b;
   };
   if (rule == SplitRule::time) {

@@ -5,10 +5,12 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <cstdlib>
 
 #include "host/core/error.h"
 #include "host/data/dataset.h"
 #include "host/data/domain_index.h"
+#include "host/data/item_titles.h"
 #include "host/data/review_text.h"
 #include "host/data/steps.h"
 #include "host/io/output_file.h"
@@ -57,6 +59,8 @@ class Lines {
     return *this;
   }
   Lines& seconds(int64_t milliseconds) {
+    if (milliseconds < 0) line_.push_back('-');
+    milliseconds = std::abs(milliseconds);
     whole(milliseconds / 1000);
     int rest = static_cast<int>(milliseconds % 1000);
     if (rest > 0) line_.push_back('.');
@@ -87,6 +91,9 @@ class DomainWriter {
     const Interactions& all = prepared.interactions;
     const auto user = compact(all, &Interaction::user, all.users, domain_.users);
     const auto item = compact(all, &Interaction::item, all.items, domain_.items);
+    for (std::size_t i = 0; i < all.titles.size(); ++i) {
+      if (item[i] != kAbsent) titles_.push_back(all.titles[i]);
+    }
     SplitRows* parts[3] = {&domain_.train, &domain_.valid, &domain_.test};
     for (std::size_t s = 0; s < 3; ++s) {
       const auto count = static_cast<std::size_t>(
@@ -125,6 +132,15 @@ class DomainWriter {
       lines.whole(i).text("\t").text(ids[i]).text("\t").whole(training[i]).end();
     }
     identify(*file, users ? 0 : 1);
+    return file;
+  }
+
+  bool has_titles() const {
+    return std::any_of(titles_.begin(), titles_.end(), [](const auto& t) { return !t.empty(); });
+  }
+  FilePointer write_titles() {
+    auto file = make(domain_.path / kItemTitlesName);
+    write_item_titles(*file, domain_.items, titles_);
     return file;
   }
 
@@ -172,6 +188,7 @@ class DomainWriter {
 
   const PreparedDomain& prepared_;
   Domain domain_;
+  std::vector<std::string> titles_;          // of each item, "" for none; empty: of no item
   std::vector<const Interaction*> rows_[3];  // of each split
   TextIdentity identity_;
 };
@@ -213,6 +230,9 @@ void write_domains(const fs::path& directory, const std::vector<const PreparedDo
     }
     texts_and_rows.push_back([&writer] { return writer->write_ids(true); });
     texts_and_rows.push_back([&writer] { return writer->write_ids(false); });
+    if (writer->has_titles()) {
+      texts_and_rows.push_back([&writer] { return writer->write_titles(); });
+    }
   }
   write_all(texts_and_rows);
   write_all(indices);

@@ -1,7 +1,8 @@
 #pragma once
 
 // Writes a prepared domain into its folder: users.tsv, items.tsv, NAME.{train,valid,test}.inter,
-// NAME.train.text, with `heldout_text` also NAME.{valid,test}.text, and the derived index.bin.
+// NAME.train.text, item_titles.tsv where items have titles, with `heldout_text` also
+// NAME.{valid,test}.text, and the derived index.bin.
 
 #include <filesystem>
 #include <functional>

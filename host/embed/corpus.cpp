@@ -51,10 +51,10 @@ void append_cell(std::string_view id, std::string& out) {
   }
 }
 
-class CorpusSink : public VectorSink {
+class CorpusVectorSink : public VectorSink {
  public:
-  CorpusSink(const CorpusRequest& request, int64_t width, int64_t window_sentences,
-             ResumableFiles& files)
+  CorpusVectorSink(const CorpusRequest& request, int64_t width, int64_t window_sentences,
+                   ResumableFiles& files)
       : request_(request), width_(width), window_sentences_(window_sentences), files_(files) {
     if (files.size(kVectors) == 0) {
       files.append(kVectors, vector_header(vector_format(request.out), request.dtype, 0, width));
@@ -182,7 +182,7 @@ EmbedReport embed_corpus(const CorpusRequest& request, EmbeddingModel& model) {
   };
   if (!files.complete()) {
     options.sentences = resumed_window(files.state(), options.sentences);
-    CorpusSink sink(request, width, options.sentences, files);
+    CorpusVectorSink sink(request, width, options.sentences, files);
     const int64_t before = report.counts.encoded_tokens;
     report.seconds =
         embed_documents(documents, model, options,

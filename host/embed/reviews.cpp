@@ -20,9 +20,9 @@ namespace fs = std::filesystem;
 
 enum File : std::size_t { kSums, kCounts, kUsers, kItems, kEmpty, kDescription };
 
-class ReviewSink : public VectorSink {
+class DomainVectorSink : public VectorSink {
  public:
-  ReviewSink(DType dtype, int64_t width, int64_t window_sentences, ResumableFiles& files)
+  DomainVectorSink(DType dtype, int64_t width, int64_t window_sentences, ResumableFiles& files)
       : dtype_(dtype), width_(width), window_sentences_(window_sentences), files_(files) {
     if (files.size(kSums) == 0) {
       files.append(kSums, vector_header(VectorFormat::npy, dtype, 0, width));
@@ -194,7 +194,7 @@ EmbedReport embed_reviews(const Domain& domain, const ReviewsRequest& request,
   if (!files.complete()) {
     check_room(domain, width, request.dtype, files.size(kSums));
     options.sentences = resumed_window(files.state(), options.sentences);
-    ReviewSink sink(request.dtype, width, options.sentences, files);
+    DomainVectorSink sink(request.dtype, width, options.sentences, files);
     const int64_t before = report.counts.encoded_tokens;
     report.seconds = embed_documents(
         documents, model, options,

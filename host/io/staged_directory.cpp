@@ -4,11 +4,12 @@
 #include <fmt/format.h>
 #include <stdio.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
-#include <vector>
+#include <random>
 
 #include "host/core/error.h"
 
@@ -28,26 +29,67 @@ void sync(const fs::path& path) {
   if (failed) fail(path, "cannot be flushed to disk");
 }
 
-void check_place(const fs::path& place, bool replace, const std::string& marker) {
+void check_place(const fs::path& place, bool replace, const DirectoryKind& kind) {
   if (!fs::exists(fs::symlink_status(place))) return;
   if (!replace) {
     throw Error(fmt::format("{}: is there already; --force replaces it", place.string()));
   }
   if (!fs::is_directory(fs::symlink_status(place)) ||
-      (!fs::exists(place / marker) && !fs::is_empty(place))) {
+      (!fs::exists(place / kind.marker) && !fs::is_empty(place))) {
     throw Error(
         fmt::format("{}: holds no {}, so it was not made by this command and is not "
                     "replaced; move it away or choose another --out",
-                    place.string(), marker));
+                    place.string(), kind.marker));
+  }
+  for (const auto& entry : fs::recursive_directory_iterator(place)) {
+    const fs::path name = entry.path().lexically_relative(place);
+    if (kind.knows(name)) continue;
+    throw Error(
+        fmt::format("{}: was not written by {}, so {} is not replaced; move it away or choose "
+                    "another --out",
+                    entry.path().string(), kind.command, place.string()));
+  }
+}
+
+void check_inputs(const fs::path& place, const std::vector<std::string>& inputs) {
+  const fs::path real = fs::weakly_canonical(place);
+  for (const std::string& input : inputs) {
+    const fs::path from_place = fs::weakly_canonical(input).lexically_relative(real);
+    if (from_place.empty() || *from_place.begin() == "..") continue;
+    throw Error(
+        fmt::format("{}: lies in {}, which would be replaced; move it away or choose another --out",
+                    input, place.string()));
+  }
+}
+
+// .data.cfaa-XXXXXX.staging: no program but this one names its directories so.
+constexpr std::string_view kInfix = ".cfaa-", kSuffix = ".staging";
+constexpr std::size_t kRandomLetters = 6;
+
+bool is_staging_of(std::string_view name, std::string_view place) {
+  const std::string front = fmt::format(".{}{}", place, kInfix);
+  return name.size() == front.size() + kRandomLetters + kSuffix.size() && name.starts_with(front) &&
+         name.ends_with(kSuffix);
+}
+
+fs::path make_temporary(const fs::path& parent, const std::string& place) {
+  static constexpr std::string_view letters = "abcdefghijklmnopqrstuvwxyz0123456789";
+  std::random_device random;
+  for (;;) {
+    std::string name = fmt::format(".{}{}", place, kInfix);
+    for (std::size_t i = 0; i < kRandomLetters; ++i) name += letters[random() % letters.size()];
+    const fs::path path = parent / (name + std::string(kSuffix));
+    if (::mkdir(path.c_str(), 0755) == 0) return path;
+    if (errno != EEXIST) fail(parent, "cannot be written to");
   }
 }
 
 // Temporary directories whose maker is gone: its lock died with it.
-void remove_abandoned(const fs::path& parent, const std::string& prefix) {
+void remove_abandoned(const fs::path& parent, const std::string& place) {
   std::error_code ignored;
   for (const auto& entry : fs::directory_iterator(parent, ignored)) {
-    if (!entry.path().filename().string().starts_with(prefix)) continue;
-    const int fd = ::open(entry.path().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (!is_staging_of(entry.path().filename().string(), place)) continue;
+    const int fd = ::open(entry.path().c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (fd < 0) continue;
     if (::flock(fd, LOCK_EX | LOCK_NB) == 0) fs::remove_all(entry.path(), ignored);
     ::close(fd);
@@ -56,20 +98,19 @@ void remove_abandoned(const fs::path& parent, const std::string& prefix) {
 
 }  // namespace
 
-StagedDirectory::StagedDirectory(const fs::path& place, bool replace, const std::string& marker)
+StagedDirectory::StagedDirectory(const fs::path& place, bool replace, const DirectoryKind& kind,
+                                 const std::vector<std::string>& inputs)
     : place_(fs::absolute(place).lexically_normal()), replace_(replace) {
   if (!place_.has_filename()) place_ = place_.parent_path();  // "data/" is "data"
-  check_place(place_, replace, marker);
+  check_place(place_, replace, kind);
+  check_inputs(place_, inputs);
   const fs::path parent = place_.parent_path();
   if (!fs::is_directory(parent)) {
     throw Error(
         fmt::format("{}: the directory {} does not exist", place.string(), parent.string()));
   }
-  const std::string prefix = fmt::format(".{}.staging-", place_.filename().string());
-  remove_abandoned(parent, prefix);
-  std::string name = fmt::format("{}/{}XXXXXX", parent.string(), prefix);
-  if (!::mkdtemp(name.data())) fail(parent, "cannot be written to");
-  staging_ = name;
+  remove_abandoned(parent, place_.filename().string());
+  staging_ = make_temporary(parent, place_.filename().string());
   lock_ = ::open(staging_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (lock_ < 0 || ::flock(lock_, LOCK_EX | LOCK_NB) != 0) {
     const int reason = errno;
@@ -78,7 +119,6 @@ StagedDirectory::StagedDirectory(const fs::path& place, bool replace, const std:
     errno = reason;
     fail(parent, "cannot be written to");
   }
-  fs::permissions(staging_, fs::perms(0755));
 }
 
 StagedDirectory::~StagedDirectory() {

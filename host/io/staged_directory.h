@@ -6,15 +6,27 @@
 // directory that the next run removes.
 
 #include <filesystem>
+#include <functional>
 #include <string>
+#include <vector>
 
 namespace cfaa {
 
+// Directories that a command makes, and so may replace.
+struct DirectoryKind {
+  std::string command;  // "prepare"
+  std::string marker;   // a file that every such directory holds
+  // Whether such a directory may hold this file, named from its top: what nobody of us wrote is
+  // never replaced.
+  std::function<bool(const std::filesystem::path& file)> knows;
+};
+
 class StagedDirectory {
  public:
-  // Refuses a place that is taken, unless `replace` and it holds `marker` (a file that says that a
-  // directory is of this kind: nothing else is ever replaced).
-  StagedDirectory(const std::filesystem::path& place, bool replace, const std::string& marker);
+  // Error where the place is taken, unless `replace` and all that is there is of the kind; and
+  // where one of `inputs`, files that are still to be read, lies in what would be replaced.
+  StagedDirectory(const std::filesystem::path& place, bool replace, const DirectoryKind& kind,
+                  const std::vector<std::string>& inputs = {});
   // Without commit() the temporary directory is removed.
   ~StagedDirectory();
   StagedDirectory(const StagedDirectory&) = delete;

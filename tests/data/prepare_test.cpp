@@ -211,7 +211,7 @@ TEST_F(BadLines, NameTheFileTheLineAndTheReason) {
   says(R"({"reviewerID": "u", "asin": "i"})", "the rating is absent");
   says(R"({"reviewerID": "u", "asin": "i", "overall": 6})", "outside 1 to 5");
   says(R"({"reviewerID": "u", "asin": "i", "overall": "five"})", "'five' is not a number");
-  says(R"({"reviewerID": "u", "asin": "i", "overall": 5, "unixReviewTime": -1})", "negative");
+  says(R"({"reviewerID": "u", "asin": "i", "overall": 5, "unixReviewTime": -6e9})", "1800");
   says(R"({"reviewerID": "u", "asin": "i", "overall": 5, "unixReviewTime": 9e10})", "future");
   says(R"({"reviewerID": ["u"], "asin": "i", "overall": 5})", "neither text nor a whole number");
 }
@@ -292,6 +292,88 @@ TEST_F(BadLines, ADirectoryThatPrepareDidNotMakeIsNeverReplaced) {
             std::string::npos);
 
   EXPECT_EQ(read_text(folder_.path("mine/thesis.txt")), "x");
+}
+
+TEST_F(BadLines, ADirectoryWithFilesOfOthersIsNeverReplaced) {
+  const std::string s = put("s", as_json_2014(random_reviews(800, 30, 30, 1, "s"))),
+                    t = put("t", as_json_2014(random_reviews(800, 30, 30, 2, "t")));
+  run_prepare({s}, {t}, folder_.path("data"), loose_options());
+  for (const char* name : {"data/thesis.txt", "data/target/target.train.text.bak"}) {
+    put(name, "x");
+
+    const std::string error =
+        error_of([&] { run_prepare({s}, {t}, folder_.path("data"), loose_options(), 2, true); });
+
+    EXPECT_NE(error.find(std::string(name) + ": was not written by prepare"), std::string::npos)
+        << error;
+    EXPECT_EQ(read_text(folder_.path(name)), "x");
+    std::filesystem::remove(folder_.path(name));
+  }
+}
+
+TEST_F(BadLines, InputsInTheDirectoryToBeReplacedAreKept) {
+  const std::string s = put("s", as_json_2014(random_reviews(800, 30, 30, 1, "s"))),
+                    t = put("t", as_json_2014(random_reviews(800, 30, 30, 2, "t")));
+  run_prepare({s}, {t}, folder_.path("data"), loose_options());
+  std::filesystem::create_symlink("data", folder_.path("link"));
+  const std::string inside = folder_.path("link/source/source.train.inter");
+
+  const std::string error =
+      error_of([&] { run_prepare({inside}, {t}, folder_.path("data"), loose_options(), 2, true); });
+
+  EXPECT_NE(error.find("lies in " + folder_.path("data")), std::string::npos) << error;
+  EXPECT_TRUE(std::filesystem::exists(inside));
+}
+
+TEST_F(PreparedFiles, AreMadeBesideADirectoryThatOnlyLooksLikeATemporaryOne) {
+  const std::string s = put("s", as_json_2014(random_reviews(800, 30, 30, 1, "s"))),
+                    t = put("t", as_json_2014(random_reviews(800, 30, 30, 2, "t")));
+  const std::string mine = folder_.path(".zz.staging-backup"),
+                    abandoned = folder_.path(".zz.cfaa-0aXb12.staging");
+  for (const std::string& directory : {mine, abandoned}) {
+    std::filesystem::create_directory(directory);
+    write_text(directory + "/x", "x");
+  }
+
+  run_prepare({s}, {t}, folder_.path("zz"), loose_options());
+
+  EXPECT_TRUE(std::filesystem::exists(mine + "/x"));
+  EXPECT_FALSE(std::filesystem::exists(abandoned));
+}
+
+TEST_F(PreparedFiles, KeepTimesBefore1970AndTakeAReviewWithoutATimeForTheEarliest) {
+  const std::string csv =
+      "user,item,rating,time,text\nu,i,5,-378691200.5,in 1958\nu,i,4,,without\n"
+      "u,j,5,-378691200500,in ms\n";
+  PrepareOptions options = loose_options();
+  options.source_core = options.target_core = "1,1";
+  options.split_ratio = "1:0:0";
+  const auto files = prepared(
+      {put("s", csv)}, {put("t", as_json_2014(random_reviews(99, 9, 9, 2, "t")))}, 2, options);
+
+  EXPECT_EQ(files.at("source/source.train.inter"),
+            "user_id:token\titem_id:token\trating:float\tlabel:float\ttimestamp:float\n"
+            "u\ti\t5\t1\t-378691200.5\nu\tj\t5\t1\t-378691200.5\n");
+}
+
+TEST_F(PreparedFiles, AreReadByTheColumnsOfTheirDomain) {
+  const auto source = random_reviews(800, 30, 30, 1, "s"),
+             target = random_reviews(800, 30, 30, 2, "t");
+  const auto renamed = [](const std::string& csv, const std::string& header) {
+    return header + csv.substr(csv.find('\n'));
+  };
+  const std::string s = put("s", renamed(as_delimited(source, ','), "when,body,stars,what,who")),
+                    t = put("t", renamed(as_delimited(target, ';'), "t;text;r;i;u"));
+  PrepareOptions options = loose_options();
+  options.source_columns = "user=who,item=what";
+  options.target_columns = "user=u,item=i,rating=r,time=t";
+  options.columns = "time=when";
+
+  EXPECT_EQ(prepared({s}, {t}, 2, options),
+            prepared({put("a", as_json_2014(source))}, {put("b", as_json_2014(target))}));
+  options.source_columns = "user=nobody";
+  EXPECT_NE(error_of([&] { prepared({s}, {t}, 2, options); }).find("--source-columns user=nobody"),
+            std::string::npos);
 }
 
 TEST_F(PreparedFiles, OptionsThatDoNotReadAreRefusedBeforeAnythingIsRead) {

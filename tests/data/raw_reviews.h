@@ -200,7 +200,12 @@ inline nlohmann::json run_prepare(const std::vector<std::string>& source,
                                   const PrepareOptions& options = {}, int threads = 2,
                                   bool force = false) {
   ThreadPool pool(threads);
-  PrepareRequest request{source, target, out, force, options};
+  PrepareRequest request;
+  request.source = source;
+  request.target = target;
+  request.out = out;
+  request.force = force;
+  request.options = options;
   return prepare(request, pool, {});
 }
 

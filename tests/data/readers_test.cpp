@@ -10,7 +10,7 @@
 namespace cfaa::test {
 namespace {
 
-struct Collected : ReviewSink {
+struct Collected : RawReviewSink {
   std::vector<Review> reviews;
   std::vector<std::pair<int64_t, std::string>> rejected;
 
@@ -111,7 +111,7 @@ TEST(Chunk, KnowsWhereInTheFileItsOwnViewsStand) {
 }
 
 TEST(JsonLines, ATextWithoutEscapesIsAViewOfTheChunkAndOneWithThemIsNot) {
-  struct Views : ReviewSink {
+  struct Views : RawReviewSink {
     const Chunk* chunk = nullptr;
     std::vector<std::pair<std::string, bool>> texts;  // and whether it stands in the chunk
     void accept(const RawReview& r, int64_t) override {
@@ -274,6 +274,13 @@ TEST(Delimited, QuotesCanBeSwitchedOff) {
   EXPECT_EQ(got.reviews[0].text, "\"open");
 }
 
+TEST(Delimited, SemicolonsSeparateWhereTheHeaderHasMoreOfThem) {
+  const Collected got = parse("user;item;rating;text\nu;i;4;one, two, three, four\n");
+
+  ASSERT_EQ(got.reviews.size(), 1u);
+  EXPECT_EQ(got.reviews[0].text, "one, two, three, four");
+}
+
 TEST(Delimited, AFileWithoutAHeaderIsReadByColumnNumbers) {
   const Collected got = parse("i,u,4.0,1300000000\nj,v,5.0,1300000001\n", InvalidUtf8::refuse,
                               "user=2,item=1,rating=3,time=4");
@@ -285,6 +292,8 @@ TEST(Delimited, AFileWithoutAHeaderIsReadByColumnNumbers) {
 
 TEST(ReviewFormat, AColumnThatCannotBeTakenIsNamed) {
   EXPECT_NE(error_of("a,b,c\n1,2,3\n").find("--columns user=NAME"), std::string::npos);
+  EXPECT_NE(error_of("A1,B2,5.0,Nice\n").find("--columns user=1,item=2,rating=3,text=4,time=5"),
+            std::string::npos);
   EXPECT_NE(error_of("user,item,rating\n", "rating=stars").find("there is no such column"),
             std::string::npos);
   EXPECT_NE(error_of("x", "rating").find("user=NAME"), std::string::npos);

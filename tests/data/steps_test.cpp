@@ -18,7 +18,7 @@ Interactions interactions(const std::vector<Review>& reviews) {
   write_text(folder.path("f"), as_json_2014(reviews));
   ThreadPool pool(2);
   ReadReport report;
-  return read_reviews({folder.path("f")}, {}, 0, pool, report);
+  return read_reviews({{folder.path("f")}}, {}, pool, report);
 }
 
 using Pair = std::pair<std::string, std::string>;

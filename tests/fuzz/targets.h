@@ -50,10 +50,10 @@ class MemoryFile {
 };
 
 // Folds all that a parser says into one number, and checks that texts are UTF-8.
-class Digest : public ReviewSink {
+class Digest : public RawReviewSink {
  public:
   void accept(const RawReview& review, int64_t) override {
-    for (const std::string_view field : {review.user, review.item, review.text}) {
+    for (const std::string_view field : {review.user, review.item, review.text, review.title}) {
       must(is_utf8(field), "an accepted field is UTF-8");
       add(field.data(), field.size());
     }
@@ -200,7 +200,8 @@ inline void config(std::string_view bytes) {
     parse_core(options.target_core, "target_core");
     parse_split_ratio(options.split_ratio);
     parse_rating_scale(options.rating_scale);
-    parse_columns(options.columns);
+    columns_of(options, "source");
+    columns_of(options, "target");
   } catch (const Error&) {
   }
 }

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "host/core/error.h"
 #include "host/core/version.h"
@@ -170,8 +171,22 @@ void check(const SynthesisOptions& o) {
     fail(fmt::format("--interactions {} must be at least one for each of {} users", o.interactions,
                      o.users));
   }
+  if (o.interactions > o.users * o.items || o.interactions > INT32_MAX) {
+    fail(
+        fmt::format("--interactions {} must be at most one for each of {} users and {} items, and "
+                    "below 2^31",
+                    o.interactions, o.users, o.items));
+  }
   if (!(o.shift >= 0 && o.shift <= 10)) fail("--shift must be from 0 to 10");
   if (o.seed < 0) fail("--seed must be at least 0");
+}
+
+bool is_synthesized_file(const fs::path& file) {
+  static const std::set<fs::path> names = {
+      kReportName,        "source.jsonl",     "target.jsonl",
+      "source.jsonl.gz",  "target.jsonl.gz",  "source.jsonl.zst",
+      "target.jsonl.zst", "source.truth.tsv", "target.truth.tsv"};
+  return names.contains(file);
 }
 
 }  // namespace
@@ -179,7 +194,7 @@ void check(const SynthesisOptions& o) {
 json synthesize(const SynthesisOptions& options, const fs::path& out, bool force, ThreadPool& pool,
                 const std::function<void(int64_t)>& progress) {
   check(options);
-  StagedDirectory directory(out, force, kReportName);
+  StagedDirectory directory(out, force, {"synthesize", kReportName, is_synthesized_file});
   json report = {{"version", version()},     {"users", options.users},
                  {"items", options.items},   {"interactions", options.interactions},
                  {"topics", options.topics}, {"shift", options.shift},
