@@ -47,7 +47,7 @@ std::function<void()> add_option_flags(CLI::App& command, const OptionSet& set,
                                        const std::vector<std::string>& except = {});
 
 // Reads a configuration file. Throws Error naming the file and the place of a syntax error, or a
-// section that is none of prepare, embed, model, alignment, train, eval. Empty path: {}.
+// section that is none of prepare, embed, model, alignment, signals, train, eval. Empty path: {}.
 nlohmann::json read_config(const std::string& path);
 
 // Writes machine output to stdout, one JSON value and a newline.

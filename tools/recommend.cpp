@@ -35,11 +35,13 @@ void show(const Arguments& arguments, const Recommendation& list) {
   }
   fmt::print("for '{}' ({} interactions known), {} domain:\n\n", list.user, list.known,
              arguments.request.domain);
-  fmt::print("{:>4}  {:<24} {:>9}  nearest of the user's own\n", "", "item", "score");
+  const bool signals = !list.items.empty() && !list.items[0].signal.empty();
+  fmt::print("{:>4}  {:<24} {:>9}  {}\n", "", "item", "score",
+             signals ? "because of" : "nearest of the user's own");
   for (std::size_t i = 0; i < list.items.size(); ++i) {
     const RecommendedItem& item = list.items[i];
-    fmt::print("{:>4}  {:<24} {:>9.4f}  {}\n", i + 1, item.item, item.score,
-               fmt::join(item.because, ", "));
+    fmt::print("{:>4}  {:<24} {:>9.4f}  {}{}{}\n", i + 1, item.item, item.score, item.signal,
+               signals && !item.because.empty() ? ": " : "", fmt::join(item.because, ", "));
   }
 }
 

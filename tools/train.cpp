@@ -1,10 +1,13 @@
-// cfaa_gpu train data/ config.json --out run/: trains CFAA or one of its variants.
+// cfaa_gpu train data/ --out run/: weighs signals, the default; with a configuration it trains CFAA
+// or one of its variants.
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <atomic>
 #include <csignal>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "host/core/log.h"
 #include "host/device/make_context.h"
@@ -35,8 +38,9 @@ void request_stop(int signal) {
 }
 
 void print_result(const RunResult& result) {
-  fmt::print("\nbest validation {} {:.4f} at step {}; test:\n\n{:<10}", result.metric,
-             *result.valid, *result.best_step, "");
+  if (result.valid) fmt::print("\nbest validation {} {:.4f}", result.metric, *result.valid);
+  if (result.best_step) fmt::print(" at step {}", *result.best_step);
+  fmt::print("\ntest:\n\n{:<10}", "");
   const std::vector<const char*> names = {"HR@10", "Recall@10", "NDCG@10", "MRR@10"};
   for (const char* name : names) fmt::print("{:>11}", name);
   for (const char* domain : {"target", "source"}) {
@@ -49,14 +53,26 @@ void print_result(const RunResult& result) {
   fmt::print("\n");
 }
 
+// No configuration, and no --set of a section that CFAA reads.
+bool says_nothing_of_cfaa(const Arguments& arguments) {
+  return arguments.config.empty() &&
+         std::all_of(arguments.assignments.begin(), arguments.assignments.end(),
+                     [](const std::string& set) {
+                       return set.starts_with("signals.") || set.starts_with("eval.");
+                     });
+}
+
 void run(Arguments& arguments) {
   TrainRequest request;
   RunConfig& config = request.config;
   config.read(read_config(arguments.config), arguments.config);
+  if (says_nothing_of_cfaa(arguments)) config.signals = default_signals();
   for (const std::string& assignment : arguments.assignments) config.set(assignment);
   config.check();
   require_prepared(arguments.data);
-  const TrainingSet data(arguments.data, config.model);
+  const bool signals = !config.signals.use.empty();
+  std::optional<TrainingSet> data;
+  if (!signals) data.emplace(arguments.data, config.model);
   request.fresh = arguments.fresh;
   request.from = arguments.from;
   request.trace = arguments.trace;
@@ -67,14 +83,17 @@ void run(Arguments& arguments) {
 
   const RunDirectory out(arguments.out);
   json results = json::array();
-  for (int64_t i = 0; i < arguments.seeds; ++i, ++config.train.seed) {
-    request.out = arguments.seeds == 1 ? out.path() : out.seed(config.train.seed).path();
+  int64_t& seed = signals ? config.signals.seed : config.train.seed;
+  for (int64_t i = 0; i < arguments.seeds; ++i, ++seed) {
+    request.out = arguments.seeds == 1 ? out.path() : out.seed(seed).path();
     const auto context = arguments.device.make_context();
-    if (i == 0) {
+    if (i == 0 && data) {
       log_info(fmt::format("training on {}: {} + {} interactions", device_label(*context),
-                           data.dataset().source.train.size(), data.dataset().target.train.size()));
+                           data->dataset().source.train.size(),
+                           data->dataset().target.train.size()));
     }
-    const TrainedRun trained = train_run(*context, data, request);
+    const TrainedRun trained = signals ? train_signals(*context, arguments.data, request)
+                                       : train_run(*context, *data, request);
     if (trained.stopped) {
       log_info(fmt::format("stopped by signal {} after step {}; resume with the same command{}",
                            stop_signal.load(), trained.steps,
@@ -91,9 +110,11 @@ void run(Arguments& arguments) {
 
 void add_train(CLI::App& app) {
   const auto arguments = std::make_shared<Arguments>();
-  CLI::App* command = app.add_subcommand("train", "train CFAA on prepared and embedded data");
+  CLI::App* command = app.add_subcommand(
+      "train", "weigh signals (no configuration), or train CFAA (with one), on prepared data");
   command->add_option("data", arguments->data, "the directory that prepare wrote")->required();
-  command->add_option("config", arguments->config, "the configuration, JSON");
+  command->add_option("config", arguments->config,
+                      "the configuration, JSON; without one signals are weighed");
   command->add_option("--out", arguments->out, "the run's directory")->capture_default_str();
   command->add_option("--set", arguments->assignments, "section.key=value, over the configuration");
   command->add_option("--seeds", arguments->seeds, "train this many times, seed by seed")

@@ -186,10 +186,9 @@ std::optional<double> validation_ndcg(Context& context, const Domain& domain,
 EvaluationReport evaluate_run(Context& context, Run& run, const EvaluationRequest& request) {
   const Stopwatch watch;
   const std::size_t which = domain_index(request.domain);
-  const DomainEmbeddings embeddings = run.embed(which);
-  const auto scorer = make_scorer(context, embeddings, run.scorer());
+  const Scorer& scorer = run.ranking(which);
   const double read_seconds = watch.seconds();
-  EvaluationReport report = evaluate_scorer(context, run.domain(which), *scorer, request);
+  EvaluationReport report = evaluate_scorer(context, run.domain(which), scorer, request);
   report.read_seconds = read_seconds;
   return report;
 }

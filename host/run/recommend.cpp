@@ -60,14 +60,15 @@ class Ranking {
       : context_(context),
         which_(domain_index(request.domain)),
         domain_(run.domain(which_)),
-        embeddings_(run.embed(which_)),
-        scorer_(make_scorer(context, embeddings_, run.scorer())),
+        signals_(run.signals(which_)),
+        scorer_(run.ranking(which_)),
         held_out_(make_held_out(domain_, Split::test, Mask::train_valid)) {
     options_.k = std::min(request.top, domain_.items.size());
+    if (signals_ == nullptr) embeddings_ = run.embed(which_);
   }
 
   Lists lists(std::span<const int32_t> users) const {
-    return scorer_->rank(context_, users, held_out_.masked, options_);
+    return scorer_.rank(context_, users, held_out_.masked, options_);
   }
 
   // Row `row` of `lists`.
@@ -78,17 +79,24 @@ class Ranking {
                         {}};
     const auto k = static_cast<std::size_t>(lists.k);
     for (std::size_t i = row * k; i < (row + 1) * k && lists.item[i] >= 0; ++i) {
-      list.items.push_back({std::string(domain_.items[lists.item[i]]), lists.score[i], {}});
+      list.items.push_back({std::string(domain_.items[lists.item[i]]), lists.score[i], "", {}});
     }
     return list;
   }
 
   void add_reasons(const Lists& lists, Recommendation& list) const {
     for (std::size_t i = 0; i < list.items.size(); ++i) {
-      for (const int32_t item :
-           reasons(embeddings_, held_out_.masked.of(lists.user[0]), lists.item[i])) {
-        list.items[i].because.emplace_back(domain_.items[item]);
+      RecommendedItem& recommended = list.items[i];
+      std::vector<int32_t> own;
+      if (signals_ != nullptr) {
+        SignalReason reason = signals_->reason(lists.user[0], lists.item[i]);
+        recommended.signal = name_of(reason.signal);
+        recommended.because = std::move(reason.words);
+        own = std::move(reason.items);
+      } else {
+        own = reasons(embeddings_, held_out_.masked.of(lists.user[0]), lists.item[i]);
       }
+      for (const int32_t item : own) recommended.because.emplace_back(domain_.items[item]);
     }
   }
 
@@ -96,8 +104,9 @@ class Ranking {
   Context& context_;
   std::size_t which_;
   const Domain& domain_;
-  DomainEmbeddings embeddings_;
-  std::unique_ptr<Scorer> scorer_;
+  const SignalModel* signals_;   // null in a run of CFAA
+  DomainEmbeddings embeddings_;  // of a run of CFAA
+  const Scorer& scorer_;
   HeldOut held_out_;
   RankingOptions options_;
 };

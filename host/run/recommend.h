@@ -24,7 +24,9 @@ struct RecommendRequest {
 struct RecommendedItem {
   std::string item;
   double score = 0;
-  std::vector<std::string> because;  // of the user's own items, those with the nearest embeddings
+  std::string signal;                // that raised it most, in a run of signals
+  std::vector<std::string> because;  // the user's own items behind it, or the words it shares; in a
+                                     // run of CFAA those with the nearest embeddings
 };
 
 struct Recommendation {

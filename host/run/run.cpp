@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "host/core/error.h"
+#include "host/run/signal_fit_file.h"
 #include "host/train/checkpoint.h"
 #include "host/train/trainer.h"
 
@@ -34,18 +35,34 @@ std::size_t domain_index(const std::string& name) {
 }
 
 // Rankings are made in float, so a run in double is read as float too.
+struct Network {
+  Network(Context& context, const RunDirectory& directory, const RunConfig& config,
+          const Dataset& dataset)
+      : data(load_training_data(dataset, config.model)),
+        assembler(data, config.model, config.train),
+        model(context, config.model, config.alignment, model_shape(data), assembler.shape()) {
+    restore_best<float>(context, directory.best(), model.parameters());
+  }
+
+  TrainingData data;
+  BatchAssembler<float> assembler;
+  Cfaa<float> model;
+};
+
 struct Run::State {
   State(Context& where, const fs::path& path, const std::string& place)
       : context(where),
         directory(path),
         description(read_description(directory)),
-        dataset(dataset_of(directory, description, place)),
-        data(load_training_data(dataset, description.config.model)),
-        assembler(data, description.config.model, description.config.train),
-        model(context, description.config.model, description.config.alignment, model_shape(data),
-              assembler.shape()) {
+        dataset(dataset_of(directory, description, place)) {
+    const RunConfig& config = description.config;
     check_embeddings();
-    restore_best<float>(context, directory.best(), model.parameters());
+    if (config.signals.use.empty()) {
+      network = std::make_unique<Network>(context, directory, config, dataset);
+    } else {
+      fit = read_signal_fit(directory);
+      reviewed = std::make_unique<ReviewedData>(context, dataset);
+    }
   }
 
   void check_embeddings() const {
@@ -59,13 +76,27 @@ struct Run::State {
                     directory.name(), difference));
   }
 
+  Network& embedding_network() {
+    if (network == nullptr) {
+      throw Error(
+          fmt::format("{}: is a run of signals, which has no embeddings; give a run that "
+                      "was trained with a configuration of CFAA",
+                      directory.name()));
+    }
+    return *network;
+  }
+
   Context& context;
   RunDirectory directory;
   RunDescription description;
   Dataset dataset;
-  TrainingData data;
-  BatchAssembler<float> assembler;
-  Cfaa<float> model;
+  std::unique_ptr<Network> network;  // null in a run of signals
+  SignalFit fit;
+  std::unique_ptr<ReviewedData> reviewed;
+  // Made when first asked for.
+  PerDomain<std::unique_ptr<SignalModel>> signals;
+  PerDomain<DomainEmbeddings> embeddings;
+  PerDomain<std::unique_ptr<Scorer>> scorer;
 };
 
 Run::Run(Context& context, const fs::path& path, const std::string& data)
@@ -82,13 +113,34 @@ const Dataset& Run::dataset() const {
   return state_->dataset;
 }
 const Domain& Run::domain(std::size_t which) const {
-  return state_->data.domain(which);
+  return which == kSource ? state_->dataset.source : state_->dataset.target;
+}
+const SignalModel* Run::signals(std::size_t domain) {
+  if (state_->reviewed == nullptr) return nullptr;
+  auto& model = state_->signals[domain];
+  if (model == nullptr) {
+    model = std::make_unique<SignalModel>(state_->context, *state_->reviewed, domain,
+                                          config().signals, state_->fit.weights[domain]);
+  }
+  return model.get();
+}
+const Scorer& Run::ranking(std::size_t domain) {
+  auto& scorer = state_->scorer[domain];
+  if (scorer != nullptr) return *scorer;
+  if (const SignalModel* model = signals(domain)) {
+    scorer = model->scorer();
+  } else {
+    state_->embeddings[domain] = embed(domain);
+    scorer = make_scorer(state_->context, state_->embeddings[domain], this->scorer());
+  }
+  return *scorer;
 }
 DomainEmbeddings Run::embed(std::size_t domain) {
-  return embed_domain<float>(state_->context, state_->model, state_->assembler, domain);
+  Network& network = state_->embedding_network();
+  return embed_domain<float>(state_->context, network.model, network.assembler, domain);
 }
 ScorerArrays Run::scorer() {
-  return scorer_arrays<float>(state_->context, state_->model);
+  return scorer_arrays<float>(state_->context, state_->embedding_network().model);
 }
 
 }  // namespace cfaa

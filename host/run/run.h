@@ -8,6 +8,7 @@
 
 #include "host/core/context.h"
 #include "host/run/run_directory.h"
+#include "host/run/signal_model.h"
 #include "host/train/trained_model.h"
 
 namespace cfaa {
@@ -26,7 +27,11 @@ class Run {
   const RunConfig& config() const;
   const Dataset& dataset() const;
   const Domain& domain(std::size_t which) const;
-  // Embeddings of a domain by the best parameters.
+  // Ranks a domain's items; valid as long as the run.
+  const Scorer& ranking(std::size_t domain);
+  // Not null for a run of signals, whose lists come from them.
+  const SignalModel* signals(std::size_t domain);
+  // Embeddings of a domain by the best parameters. Error in a run of signals, which has none.
   DomainEmbeddings embed(std::size_t domain);
   ScorerArrays scorer();
 

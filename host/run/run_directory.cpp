@@ -29,9 +29,9 @@ bool parse_seed(std::string_view name, int64_t& seed) {
   return failure == std::errc() && next == end;
 }
 
-constexpr std::array kNames = {"run.json",      "run.lock",         "result.json",
-                               "metrics.jsonl", "tensorboard",      "checkpoints",
-                               "best.json",     "target_users.tsv", "source_users.tsv"};
+constexpr std::array kNames = {
+    "run.json",    "run.lock",  "result.json",  "metrics.jsonl",    "tensorboard",
+    "checkpoints", "best.json", "signals.json", "target_users.tsv", "source_users.tsv"};
 
 // What a killed writer of one of the run's files left.
 bool is_temporary(const std::string& name) {

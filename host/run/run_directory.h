@@ -5,10 +5,13 @@
 //   run.json            the configuration, the data and its hash; what makes a directory a run
 //   metrics.jsonl       losses, gradient norms and validations, by step; tensorboard/ likewise
 //   checkpoints/        to resume from (host/train/checkpoint.h)
-//   best.json           the best validation, and the file with its parameters,
-//   best-STEP.safetensors result.json         metrics of the test split, both domains
-//   (host/run/result.h) target_users.tsv, source_users.tsv    the same, user by user
-//   (host/eval/user_metrics_file.h) run.lock            while it is trained (host/run/run_lock.h)
+//   best.json           the best validation, and the file with its parameters
+//   best-STEP.safetensors
+//   signals.json        the weights of a run of signals (host/run/signal_fit_file.h)
+//   result.json         metrics of the test split, both domains (host/run/result.h)
+//   target_users.tsv    the same, user by user (host/eval/user_metrics_file.h)
+//   source_users.tsv
+//   run.lock            while it is trained (host/run/run_lock.h)
 //
 // A folder of several seeds holds seed-0, seed-1, ..., each of which is a run.
 
@@ -31,6 +34,7 @@ class RunDirectory {
 
   std::filesystem::path description() const { return path_ / "run.json"; }
   std::filesystem::path result() const { return path_ / "result.json"; }
+  std::filesystem::path signals() const { return path_ / "signals.json"; }
   std::filesystem::path best() const { return path_ / "best"; }  // without the suffix
   std::filesystem::path user_metrics(const std::string& domain) const;
   std::filesystem::path lock() const { return path_ / "run.lock"; }

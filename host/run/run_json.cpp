@@ -184,6 +184,7 @@ json to_json(const Recommendation& list) {
     const RecommendedItem& item = list.items[i];
     fields["items"].push_back(
         {{"rank", i + 1}, {"item", item.item}, {"score", item.score}, {"because", item.because}});
+    if (!item.signal.empty()) fields["items"].back()["signal"] = item.signal;
   }
   return fields;
 }

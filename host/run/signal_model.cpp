@@ -18,7 +18,7 @@ constexpr double kOnlySource = std::numeric_limits<double>::infinity();
 constexpr double kRidge = 1;  // as strong as one edge: it only decides where nothing else does
 
 // The training rows of the source that stay when it is thinned to the target's density: positives
-// a user and positives an item, whichever asks for less.
+// a user and positives an item, whichever asks for less. A target without any thins nothing.
 std::vector<char> thinned(const Domain& source, const Domain& target, int64_t seed) {
   const auto positives = [](const Domain& domain) {
     return static_cast<double>(std::count_if(domain.train.label.begin(), domain.train.label.end(),
@@ -27,8 +27,10 @@ std::vector<char> thinned(const Domain& source, const Domain& target, int64_t se
   const auto per = [&](const Domain& domain, const IdList& ids) {
     return positives(domain) / std::max<double>(1, static_cast<double>(ids.size()));
   };
-  const double share = std::min({1.0, per(target, target.users) / per(source, source.users),
-                                 per(target, target.items) / per(source, source.items)});
+  const double share = positives(target) == 0
+                           ? 1.0
+                           : std::min({1.0, per(target, target.users) / per(source, source.users),
+                                       per(target, target.items) / per(source, source.items)});
   const KeyedDraw draw("thin", source.name, seed);
   std::vector<char> kept(source.train.user.size());
   for (std::size_t row = 0; row < kept.size(); ++row) {

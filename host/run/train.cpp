@@ -9,6 +9,7 @@
 #include "host/core/version.h"
 #include "host/eval/user_metrics_file.h"
 #include "host/run/run_lock.h"
+#include "host/run/signal_fit_file.h"
 
 namespace cfaa {
 namespace {
@@ -214,6 +215,48 @@ TrainedRun train_run(Context& context, const TrainingSet& data, const TrainReque
   write_result(run, result);
   opened.finish();
   return {false, outcome.steps, result};
+}
+
+TrainedRun train_signals(Context& context, const fs::path& data, const TrainRequest& request) {
+  request.config.check();
+  const Dataset dataset = load_dataset(data);
+  const ReviewedData reviewed(context, dataset);
+  const RunDirectory run(request.out);
+  RunDescription description{
+      request.config, fs::absolute(data).lexically_normal().string(), dataset.hash, version(), {}};
+  if (reviewed.has_vectors()) description.embeddings = embedding_identity(dataset);
+  OpenedRun opened(run, description, request.fresh);
+  SignalFit fit;
+  try {
+    fit = fit_signals(context, reviewed, request.config.signals);
+    write_signal_fit(run, fit);
+  } catch (...) {
+    opened.put_back();
+    throw;
+  }
+
+  RunResult result;
+  for (const std::size_t d : {kTarget, kSource}) {
+    const Domain& domain = d == kTarget ? dataset.target : dataset.source;
+    const SignalModel model(context, reviewed, d, request.config.signals, fit.weights[d]);
+    const auto scorer = model.scorer();
+    const auto measure = [&](Split split) {
+      return evaluate(context, *scorer, make_held_out(domain, split, request.config.eval.mask),
+                      request.config.eval.options());
+    };
+    if (d == kTarget) {
+      const MetricValues valid = metric_values(measure(Split::valid).all.metrics);
+      const auto found = valid.find(request.config.train.metric);
+      result.metric = request.config.train.metric;
+      if (found != valid.end()) result.valid = found->second;
+    }
+    const Evaluation test = measure(Split::test);
+    result.domains[domain.name] = domain_result(test.all);
+    write_user_metrics(run.user_metrics(domain.name).string(), test.per_user, domain.users);
+  }
+  write_result(run, result);
+  opened.finish();
+  return {false, 0, result};
 }
 
 }  // namespace cfaa

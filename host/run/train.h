@@ -62,4 +62,9 @@ struct TrainedRun {
 // this very run, or where another process trains it.
 TrainedRun train_run(Context& context, const TrainingSet& data, const TrainRequest& request);
 
+// The same for a run of signals: `request.config.signals.use` is not empty. Fits their weights and
+// measures both domains; a run that was interrupted starts over, to the same bits.
+TrainedRun train_signals(Context& context, const std::filesystem::path& data,
+                         const TrainRequest& request);
+
 }  // namespace cfaa

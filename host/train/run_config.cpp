@@ -10,8 +10,8 @@
 namespace cfaa {
 
 std::vector<OptionSet> RunConfig::sections() {
-  return {model_option_set(model), alignment_option_set(alignment), train_option_set(train),
-          evaluation_option_set(eval)};
+  return {model_option_set(model), alignment_option_set(alignment), signals_option_set(signals),
+          train_option_set(train), evaluation_option_set(eval)};
 }
 
 void RunConfig::read(const nlohmann::json& config, const std::string& origin) {
@@ -37,7 +37,7 @@ void RunConfig::set(const std::string& assignment) {
   }
   const std::string near = nearest_name(name, known);
   throw Error(fmt::format("--set {}: '{}' is not a section; {}", assignment, name,
-                          near.empty() ? "they are model, alignment, train and eval"
+                          near.empty() ? "they are model, alignment, signals, train and eval"
                                        : fmt::format("did you mean '{}'?", near)));
 }
 

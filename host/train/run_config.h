@@ -1,7 +1,7 @@
 #pragma once
 
-// The configuration of a run: the sections `model`, `alignment`, `train` and `eval` of a file that
-// every command reads (`prepare` and `embed` have theirs).
+// The configuration of a run: the sections `model`, `alignment`, `signals`, `train` and `eval` of a
+// file that every command reads (`prepare` and `embed` have theirs).
 
 #include <nlohmann/json_fwd.hpp>
 #include <string>
@@ -10,6 +10,7 @@
 #include "host/eval/evaluation_config.h"
 #include "host/model/model_options.h"
 #include "host/ops/alignment_config.h"
+#include "host/signals/signals_options.h"
 #include "host/train/train_options.h"
 
 namespace cfaa {
@@ -17,6 +18,7 @@ namespace cfaa {
 struct RunConfig {
   ModelOptions model;
   AlignmentOptions alignment;
+  SignalsOptions signals;
   TrainOptions train;
   EvaluationConfig eval;
 

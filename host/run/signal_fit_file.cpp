@@ -1,0 +1,68 @@
+#include "host/run/signal_fit_file.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <limits>
+#include <nlohmann/json.hpp>
+
+#include "host/core/error.h"
+#include "host/io/atomic_file.h"
+#include "host/io/json_file.h"
+
+namespace cfaa {
+namespace {
+
+using nlohmann::json;
+
+constexpr std::array<const char*, 2> kDomainNames = {"source", "target"};
+
+// JSON has no infinity: the source alone is "only", as in the configuration.
+json prior_to_json(double edges) {
+  return std::isfinite(edges) ? json(edges) : json("only");
+}
+
+double prior_from_json(const json& value) {
+  return value.is_string() ? std::numeric_limits<double>::infinity() : value.get<double>();
+}
+
+}  // namespace
+
+void write_signal_fit(const RunDirectory& run, const SignalFit& fit) {
+  json file;
+  for (const std::size_t d : {kSource, kTarget}) {
+    json& weights = file["weights"][kDomainNames[d]] = json::array();
+    for (const SignalWeight& w : fit.weights[d]) {
+      weights.push_back({{"signal", name_of(w.name)}, {"weight", w.weight}});
+    }
+  }
+  for (const SignalFit::Tried& tried : fit.tried) {
+    file["tried"].push_back({{"prior", prior_to_json(tried.edges)}, {"valid_loss", tried.loss}});
+  }
+  file["prior"] = prior_to_json(fit.prior);
+  write_file(run.signals().string(), file.dump(2) + "\n");
+}
+
+SignalFit read_signal_fit(const RunDirectory& run) {
+  const std::string path = run.signals().string();
+  const json file = read_json(path);
+  try {
+    SignalFit fit;
+    for (const std::size_t d : {kSource, kTarget}) {
+      for (const json& w : file.at("weights").at(kDomainNames[d])) {
+        fit.weights[d].push_back(
+            {signal_by_name(w.at("signal").get<std::string>()), w.at("weight").get<double>()});
+      }
+    }
+    for (const json& tried : file.at("tried")) {
+      fit.tried.push_back(
+          {prior_from_json(tried.at("prior")), tried.at("valid_loss").get<double>()});
+    }
+    fit.prior = prior_from_json(file.at("prior"));
+    return fit;
+  } catch (const json::exception& wrong) {
+    throw Error(fmt::format("{}: is not what train writes ({}); train again", path, wrong.what()));
+  }
+}
+
+}  // namespace cfaa
