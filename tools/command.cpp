@@ -16,7 +16,9 @@ namespace cfaa::tools {
 using nlohmann::json;
 
 void DeviceFlags::add_to(CLI::App& command) {
-  command.add_option("--device", device, "auto, cuda or cpu")->capture_default_str();
+  command.add_option("--device", device, "what computes; auto: a GPU where there is one")
+      ->capture_default_str()
+      ->check(CLI::IsMember({"auto", "cuda", "cpu"}));
   command.add_option("--threads", threads, "threads of the CPU; 0: one per core")
       ->capture_default_str()
       ->check(CLI::Range(0, 1024));
@@ -42,9 +44,11 @@ std::function<void()> add_option_flags(CLI::App& command, const OptionSet& set,
       given->values.emplace_back(key, text);
     };
     const json current = option.current();
-    const std::string help =
-        fmt::format("{} ({}; {})", option.help, option.allowed,
-                    current.is_string() ? current.get<std::string>() : current.dump());
+    const bool choice = option.allowed.find('|') != std::string::npos;
+    const std::string value = current.is_string() ? current.get<std::string>() : current.dump();
+    const std::string help = fmt::format("{} ({}default: {})", option.help,
+                                         choice || option.is_switch ? "" : option.allowed + "; ",
+                                         value.empty() ? "none" : value);
     if (option.is_switch) {
       command.add_flag_function(
           flag,
@@ -53,7 +57,11 @@ std::function<void()> add_option_flags(CLI::App& command, const OptionSet& set,
           },
           help);
     } else {
-      command.add_option_function<std::string>(flag, take, help)->type_name("");
+      // Choices in braces, where the help and the shell's completion look for them.
+      std::string choices = '{' + option.allowed + '}';
+      std::replace(choices.begin(), choices.end(), '|', ',');
+      command.add_option_function<std::string>(flag, take, help)
+          ->type_name(choice ? choices : "VALUE");
     }
   }
   return [given] {

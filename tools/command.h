@@ -18,6 +18,7 @@ namespace cfaa::tools {
 void add_baseline(CLI::App& app);
 void add_bench(CLI::App& app);
 void add_compare(CLI::App& app);
+void add_completion(CLI::App& app);
 void add_config(CLI::App& app);
 void add_discrepancy(CLI::App& app);
 void add_embed(CLI::App& app);

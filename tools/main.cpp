@@ -7,55 +7,35 @@
 #include <new>
 
 #include "host/core/error.h"
+#include "host/core/log.h"
 #include "host/core/version.h"
 #include "host/cpu/blas_kernels.h"
 #include "host/io/mapping.h"
 #include "tools/command.h"
+#include "tools/command_line/help.h"
+#include "tools/command_line/parse_error.h"
 
 namespace {
 
 constexpr int kUserError = 2;
 
-// Every long flag of the commands that were named on the command line.
-void collect_flags(const CLI::App& app, std::vector<std::string>& flags) {
-  for (const CLI::Option* option : app.get_options()) {
-    for (const std::string& name : option->get_lnames()) flags.push_back("--" + name);
-  }
-  for (const CLI::App* command : app.get_subcommands()) collect_flags(*command, flags);
-}
-
-std::vector<std::string> command_names(const CLI::App& app) {
-  std::vector<std::string> names;
-  for (const CLI::App* command : app.get_subcommands(nullptr)) names.push_back(command->get_name());
-  return names;
-}
-
-// One sentence for a command line that cannot be understood.
-std::string explain(const CLI::App& app, const CLI::ParseError& error, int argc, char** argv) {
-  std::string message = error.what();
-  while (!message.empty() && (message.back() == '\n' || message.back() == '.')) message.pop_back();
-  if (app.get_subcommands().empty() && argc > 1) {
-    const std::string near = cfaa::nearest_name(argv[1], command_names(app));
-    return "'" + std::string(argv[1]) + "' is not a command" +
-           (near.empty() ? "; 'cfaa_gpu --help' lists them" : "; did you mean '" + near + "'?");
-  }
-  if (dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr) {
-    std::vector<std::string> flags;
-    collect_flags(app, flags);
-    for (const std::string& extra : app.remaining(true)) {
-      if (!extra.starts_with("-")) return "'" + extra + "' is one argument too many";
-      const std::string near = cfaa::nearest_name(extra.substr(0, extra.find('=')), flags);
-      return extra + " is not a flag of this command" +
-             (near.empty() ? "; --help lists them" : "; did you mean " + near + "?");
-    }
-  }
-  return message + "; --help shows how the command is used";
+// Flags of the program itself, which may stand before or behind a command.
+void add_program_flags(CLI::App& app) {
+  app.set_help_flag("-h,--help", "show this");
+  app.set_version_flag("--version", std::string("cfaa_gpu ") + cfaa::version(), "show the version");
+  app.add_flag_callback("--quiet", cfaa::log_quietly,
+                        "say nothing but warnings and errors, and show no progress");
+  app.add_option_function<std::string>("--log-file", cfaa::log_to_file,
+                                       "append what is said, with its time, to this file");
+  app.fallthrough();  // inherited by the commands
 }
 
 int run(int argc, char** argv) {
   CLI::App app{
-      "cfaa_gpu: review-based recommendation across two domains that share no user and no item."};
-  app.set_version_flag("--version", std::string("cfaa_gpu ") + cfaa::version());
+      "cfaa_gpu: review-based recommendation across two domains that share no user and no item.",
+      "cfaa_gpu"};
+  app.formatter(std::make_shared<cfaa::tools::HelpFormatter>());
+  add_program_flags(app);
   app.require_subcommand(1);
   app.allow_extras(false);
   cfaa::tools::add_prepare(app);
@@ -73,6 +53,11 @@ int run(int argc, char** argv) {
   cfaa::tools::add_config(app);
   cfaa::tools::add_discrepancy(app);
   cfaa::tools::add_bench(app);
+  cfaa::tools::add_completion(app);
+  app.footer("'cfaa_gpu COMMAND --help' shows the flags of a command.");
+  for (CLI::App* command : app.get_subcommands(nullptr)) {
+    command->footer("Every command also takes --quiet and --log-file FILE.");
+  }
 
   try {
     app.parse(argc, argv);
@@ -81,7 +66,7 @@ int run(int argc, char** argv) {
   } catch (const CLI::RuntimeError& exit_request) {
     return exit_request.get_exit_code();
   } catch (const CLI::ParseError& error) {
-    throw cfaa::Error(explain(app, error, argc, argv));
+    throw cfaa::Error(cfaa::tools::explain(app, error));
   }
   return 0;
 }
@@ -95,15 +80,15 @@ int main(int argc, char** argv) {
   try {
     code = run(argc, argv);
   } catch (const cfaa::Error& error) {
-    std::cerr << "cfaa_gpu: " << error.what() << '\n';
+    cfaa::log_error(error.what());
   } catch (const std::bad_alloc&) {
-    std::cerr << "cfaa_gpu: there is not enough memory for this; use smaller sizes\n";
+    cfaa::log_error("there is not enough memory for this; use smaller sizes");
   } catch (const std::exception& error) {
-    std::cerr << "cfaa_gpu: " << error.what() << '\n';
+    cfaa::log_error(error.what());
   }
   std::cout.flush();
   if (!std::cout || std::fflush(stdout) != 0) {
-    std::cerr << "cfaa_gpu: the output could not be written to standard output\n";
+    cfaa::log_error("the output could not be written to standard output");
     return kUserError;
   }
   return code;
