@@ -7,7 +7,9 @@
 #include <numeric>
 
 #include "host/core/error.h"
+#include "host/core/log.h"
 #include "host/core/progress.h"
+#include "host/core/quantity.h"
 #include "host/core/tensor.h"
 #include "host/eval/evaluation.h"
 #include "host/model/normal_init.h"
@@ -242,6 +244,10 @@ Factorization factorize(Context& context, const Domain& domain, const BaselineOp
       best.best_epoch = epoch;
       best.embeddings = std::move(embeddings);
     } else if (options.patience > 0 && epoch - best.best_epoch >= options.patience) {
+      log_info(
+          fmt::format("stopped early after epoch {}: NDCG@10 did not improve in {}; the best "
+                      "was {:.4f} at epoch {}",
+                      epoch, counted(options.patience, "validation"), best.valid, best.best_epoch));
       break;
     }
     progress.note(fmt::format("NDCG@10 {:.4f}, best {:.4f}, epoch {}", value, best.valid, epoch));

@@ -9,6 +9,7 @@
 #include "host/core/error.h"
 #include "host/core/log.h"
 #include "host/core/progress.h"
+#include "host/core/quantity.h"
 #include "host/eval/evaluation.h"
 #include "host/eval/metric_name.h"
 #include "host/eval/user_metrics_file.h"
@@ -174,6 +175,11 @@ class Trainer {
       save_best();
     } else if (++state_.waited >= config_.train.patience && config_.train.patience > 0) {
       state_.finished = true;
+      log_info(
+          fmt::format("stopped early after epoch {}: {} did not improve in {}; the best was "
+                      "{:.4f} at step {}",
+                      epoch, config_.train.metric, counted(state_.waited, "validation"),
+                      state_.best, state_.best_step));
     }
     json fields = {{"step", state_.step}, {"epoch", epoch}};
     const json metrics = metric_fields(valid.all);

@@ -32,6 +32,21 @@ TEST_F(RunProgram, EvaluateRepeatsTheResultOfTraining) {
   EXPECT_EQ(json::parse(target.out)["run"], path("run"));
 }
 
+TEST_F(RunProgram, EarlyStoppingIsAnnouncedWithItsReason) {
+  const Outcome outcome = run_program("train " + path("data") + " --out " + path("early") +
+                                      " --set 'model.inputs=[\"id\",\"history\"]' --set model.dim=6"
+                                      " --set 'model.layers=[8]' --set train.epochs=200"
+                                      " --set train.batch_size=32 --set train.patience=1 --json");
+
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  const json result = json::parse(outcome.out);
+  EXPECT_NE(outcome.err.find("NDCG@10 did not improve in 1 validation; the best was "),
+            std::string::npos)
+      << outcome.err;
+  EXPECT_NE(outcome.err.find("at step " + result["best_step"].dump() + "\n"), std::string::npos)
+      << outcome.err;
+}
+
 TEST_F(RunProgram, EvaluateRefusesOtherScoresAndWholeSeedFolders) {
   ASSERT_EQ(trained_.code, 0) << trained_.err;
   std::filesystem::create_directories(path("several"));
