@@ -122,10 +122,13 @@ TEST(CommandLine, ALogFileKeepsErrors) {
 }
 
 TEST(CommandLine, ALogFileThatCannotBeWrittenIsNamed) {
-  EXPECT_EQ(
-      refusal("stats data --log-file /dev/null/log"),
-      "cfaa_gpu: --log-file /dev/null/log: cannot be written; give a file in a folder that is "
-      "there\n");
+  const TemporaryFolder folder;
+  write_text(folder.path("file"), "");
+  const std::string log = folder.path("file") + "/log";
+
+  EXPECT_EQ(refusal("stats data --log-file " + log),
+            "cfaa_gpu: --log-file " + log +
+                ": cannot be written; give a file in a folder that is there\n");
 }
 
 TEST(Completion, OffersCommandsFlagsAndChoices) {
