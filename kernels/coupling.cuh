@@ -1,6 +1,6 @@
 #pragma once
 
-// What both coupling kernels (sinkhorn.cu, sorted_coupling.cu) share: the problems, the unit their
+// What both coupling kernels (coupling.cu, coupling_exact.cu) share: the problems, the unit their
 // samples are taken in, and the report.
 
 #include <cmath>

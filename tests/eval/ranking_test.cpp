@@ -286,33 +286,5 @@ TYPED_TEST(MatrixRanking, RefusesNanOfTheFirstUserWhoHasOne) {
   }
 }
 
-TEST(DotProductBound, HoldsForFloatProducts) {
-  const auto context = make_context("cpu", {.threads = 1});
-  for (const int64_t d : {1, 7, 300}) {
-    const auto factors = random_factors<float>(40, 50, d, 25);
-    std::vector<float> u(factors.u.size()), v(factors.v.size()), scores(40 * 50);
-    std::vector<int32_t> user_exponent(40), item_exponent(50);
-    std::vector<double> user_norm(40), item_norm(50);
-    float_rows<float>(*context, {factors.u.data(), {40, d}}, false, {u.data(), {40, d}},
-                      user_exponent.data(), user_norm.data());
-    float_rows<float>(*context, {factors.v.data(), {50, d}}, true, {v.data(), {50, d}},
-                      item_exponent.data(), item_norm.data());
-
-    dot_scores(*context, {u.data(), {40, d}}, {v.data(), {50, d}}, {scores.data(), {40, 50}});
-
-    for (int64_t i = 0; i < 40; ++i) {
-      for (int64_t j = 0; j < 50; ++j) {
-        const double exact =
-            std::ldexp(factors.score(i, j), user_exponent[static_cast<std::size_t>(i)] +
-                                                item_exponent[static_cast<std::size_t>(j)]);
-        const double bound = score_error(
-            dot_product_gamma(d) * user_norm[static_cast<std::size_t>(i)],
-            static_cast<float>(item_norm[static_cast<std::size_t>(j)]), dot_product_underflow(d));
-        EXPECT_LE(std::abs(scores[static_cast<std::size_t>(i * 50 + j)] - exact), bound);
-      }
-    }
-  }
-}
-
 }  // namespace
 }  // namespace cfaa::test
