@@ -9,9 +9,14 @@
 
 #include "host/core/error.h"
 #include "host/core/log.h"
-#include "host/embed/config.h"
+#include "host/core/quantity.h"
+#include "host/core/stop_signal.h"
 #include "host/embed/corpus.h"
+#include "host/embed/known_reviews.h"
+#include "host/embed/model.h"
 #include "host/embed/reviews.h"
+#include "host/embed/vectors.h"
+#include "host/io/atomic_file.h"
 #include "tools/command.h"
 
 namespace cfaa::tools {
@@ -21,9 +26,11 @@ using nlohmann::json;
 
 struct Arguments {
   std::string input, out, config, unit = "document", format = "auto", field = "text", id_field;
-  EmbedConfig embed;
+  EmbedOptions options;
   DeviceFlags device;
-  bool fresh = false, json = false;
+  std::vector<std::string> reuse;
+  int64_t limit = 0;
+  bool fresh = false, force = false, json = false;
 };
 
 double share(int64_t part, int64_t whole) {
@@ -43,6 +50,7 @@ json summary_of(const EmbedReport& report) {
           {"unique_share", share(c.encoded_sentences, c.sentences)},
           {"padding_share", 1 - share(c.encoded_tokens, c.padded_tokens) - (c.padded_tokens == 0)},
           {"resumed_at", report.resumed_at},
+          {"reused", report.reused},
           {"was_there", report.was_there},
           {"seconds", report.seconds},
           {"encoded_tokens", report.encoded_tokens},
@@ -50,26 +58,48 @@ json summary_of(const EmbedReport& report) {
            report.seconds > 0 ? static_cast<double>(report.encoded_tokens) / report.seconds : 0.0}};
 }
 
+// `to`: stderr where the vectors themselves go to stdout.
 void print_report(const EmbedReport& report, const std::string& what, int64_t max_length,
-                  const std::string& out, const std::string& empty_list) {
+                  const std::string& out, const std::string& empty_list, std::FILE* to) {
   const EmbedCounts& c = report.counts;
-  fmt::print("{}: {} rows of {} from {} sentences, {} tokens", what, report.rows, report.width,
-             c.sentences, c.tokens);
+  fmt::print(to, "{}: {} of {} from {}, {}", what, counted(report.rows, "row"), report.width,
+             counted(c.sentences, "sentence"), counted(c.tokens, "token"));
   if (report.was_there) {
-    fmt::print("; all of it was there\n");
+    fmt::print(to, "; all of it was there\n");
   } else {
-    fmt::print(" in {:.1f} s\n", report.seconds);
-    fmt::print(
-        "  {:.0f} real tokens/s, {:.1f} % padding, {:.1f} % of the sentences encoded (each "
-        "once in a window)\n",
-        report.seconds > 0 ? static_cast<double>(report.encoded_tokens) / report.seconds : 0,
-        100 * (1 - share(c.encoded_tokens, c.padded_tokens) - (c.padded_tokens == 0)),
-        100 * share(c.encoded_sentences, c.sentences));
+    fmt::print(to, " in {:.1f} s\n", report.seconds);
+    fmt::print(to,
+               "  {} real tokens/s, {:.1f} % padding, {:.1f} % of the sentences encoded (each "
+               "once in a window)\n",
+               short_number(report.seconds > 0
+                                ? static_cast<double>(report.encoded_tokens) / report.seconds
+                                : 0),
+               100 * (1 - share(c.encoded_tokens, c.padded_tokens) - (c.padded_tokens == 0)),
+               100 * share(c.encoded_sentences, c.sentences));
   }
-  if (c.cut > 0) fmt::print("  {} sentences were cut at {} tokens\n", c.cut, max_length);
-  if (c.empty > 0) fmt::print("  {} texts have no token: {} lists them\n", c.empty, empty_list);
-  if (c.replaced > 0) fmt::print("  {} pieces were not UTF-8 and became U+FFFD\n", c.replaced);
-  fmt::print("  written to {}\n", out);
+  if (report.reused > 0) {
+    fmt::print(to, "  {} had the vectors of the same text in another prepared directory\n",
+               counted(report.reused, "review"));
+  }
+  if (c.cut > 0) {
+    fmt::print(to, "  {} cut at {} tokens\n", counted(c.cut, "sentence was", "sentences were"),
+               max_length);
+  }
+  if (c.empty > 0) {
+    fmt::print(to, "  {} no token: {} lists {}\n", counted(c.empty, "text has", "texts have"),
+               empty_list, c.empty == 1 ? "it" : "them");
+  }
+  if (c.replaced > 0) {
+    fmt::print(to, "  {} not UTF-8 and became U+FFFD\n",
+               counted(c.replaced, "piece was", "pieces were"));
+  }
+  fmt::print(to, "  written to {}\n", out);
+}
+
+// A stopped run exits as a shell says it of one that a signal ended.
+[[noreturn]] void leave(const StopSignal& stop, const std::string& what) {
+  log_warning(fmt::format("stopped by {}; {}", stop.name(), what));
+  throw CLI::RuntimeError(stop.exit_code());
 }
 
 LineFormat line_format(const std::string& name, const std::string& path) {
@@ -88,30 +118,74 @@ void add_engine(json& summary, LoadedModel& loaded) {
   summary["max_length"] = loaded.model().max_length;
 }
 
-void run_reviews(const Arguments& arguments, bool out_given) {
-  if (out_given) {
+ReviewsRequest reviews_request(const Arguments& arguments, const StopSignal& stop) {
+  ReviewsRequest request;
+  request.options = arguments.options;
+  request.threads = arguments.device.threads;
+  request.fresh = arguments.fresh;
+  request.force = arguments.force;
+  request.stop = &stop.requested();
+  for (const std::string& directory : arguments.reuse) {
+    if (!std::filesystem::exists(std::filesystem::path(directory) / "prepare.json")) {
+      throw Error(directory + ": is no prepared directory, so it has no vectors to reuse");
+    }
+    request.reuse.push_back(directory);
+  }
+  if (!arguments.fresh) {
+    for (const auto& directory : embedded_beside(arguments.input)) {
+      request.reuse.push_back(directory);
+    }
+  }
+  return request;
+}
+
+// The first reviews of each domain, and what all of them would take.
+void run_first_look(const Arguments& arguments, const Dataset& data, LoadedModel& loaded,
+                    const StopSignal& stop) {
+  const ReviewsRequest request = reviews_request(arguments, stop);
+  json summary = json::object();
+  for (const Domain* domain : {&data.source, &data.target}) {
+    const EmbedReport report = try_reviews(*domain, request, arguments.limit, loaded.model());
+    if (report.stopped) leave(stop, "nothing was to be kept of a first look");
+    const double all = report.share > 0 ? report.seconds / report.share : report.seconds;
+    summary[domain->name] = summary_of(report);
+    summary[domain->name]["seconds_for_all"] = all;
+    if (arguments.json) continue;
+    fmt::print("{}: {} of {} in {:.1f} s; all of them would take about {}\n", domain->name,
+               report.rows, counted(domain->train.size(), "review"), report.seconds,
+               clock_text(all));
+  }
+  add_engine(summary, loaded);
+  if (arguments.json) return print_json(summary);
+  fmt::print("a first look: nothing was written; without --limit the vectors go into {}\n",
+             arguments.input);
+}
+
+void run_reviews(const Arguments& arguments) {
+  if (!arguments.out.empty()) {
     throw Error(
         fmt::format("--out is for a corpus file; the vectors of {} go into it", arguments.input));
   }
   const Dataset data = load_dataset(arguments.input);
   const auto context = arguments.device.make_context();
-  LoadedModel loaded(arguments.embed, *context);
+  LoadedModel loaded(arguments.options, *context);
   log_info(loaded.model().engine.description());
-  ReviewsRequest request;
-  request.language = arguments.embed.lang;
-  request.split = arguments.embed.split != SplitChoice::none;
-  request.dtype = arguments.embed.dtype;
-  request.window_sentences = arguments.embed.window;
-  request.threads = arguments.device.threads;
-  request.fresh = arguments.fresh;
+  const StopSignal stop;
+  if (arguments.limit > 0) return run_first_look(arguments, data, loaded, stop);
 
+  const ReviewsRequest request = reviews_request(arguments, stop);
   json summary = json::object();
   for (const Domain* domain : {&data.source, &data.target}) {
     const EmbedReport report = embed_reviews(*domain, request, loaded.model());
+    if (report.stopped) {
+      leave(stop, fmt::format("{} of {} of the {} are kept, and the same command resumes there",
+                              report.counts.documents, counted(domain->train.size(), "review"),
+                              domain->name));
+    }
     summary[domain->name] = summary_of(report);
     if (arguments.json) continue;
     print_report(report, domain->name, loaded.model().max_length, domain->path.string(),
-                 (domain->path / "empty_reviews.txt").string());
+                 (domain->path / "empty_reviews.txt").string(), stdout);
   }
   add_engine(summary, loaded);
   if (arguments.json) print_json(summary);
@@ -121,16 +195,24 @@ void run_corpus(const Arguments& arguments) {
   if (arguments.out.empty()) {
     throw Error(
         fmt::format("--out is needed: where the vectors of {} go, a name in .npy or "
-                    ".safetensors",
+                    ".safetensors, or - for .npy on standard output",
                     arguments.input));
   }
-  vector_format(arguments.out);
+  if (!arguments.reuse.empty()) {
+    throw Error("--reuse is for a prepared directory; " + arguments.input + " is a corpus");
+  }
+  const bool stream = is_stream(arguments.out), to_stdout = arguments.out == "-";
+  if (to_stdout && arguments.json) {
+    throw Error("--json and --out - would both write to standard output; leave one out");
+  }
+  if (!stream) vector_format(arguments.out);
   if (arguments.input != "-" && !std::filesystem::exists(arguments.input)) {
     throw Error(arguments.input + ": there is no such file or directory");
   }
   const auto context = arguments.device.make_context();
-  LoadedModel loaded(arguments.embed, *context);
+  LoadedModel loaded(arguments.options, *context);
   log_info(loaded.model().engine.description());
+  const StopSignal stop;
   CorpusRequest request;
   request.input = arguments.input;
   request.out = arguments.out;
@@ -139,16 +221,20 @@ void run_corpus(const Arguments& arguments) {
                    .id_field = arguments.id_field,
                    .absent_is_empty = true};
   request.by_sentence = arguments.unit == "sentence";
-  request.split = arguments.embed.split == SplitChoice::automatic
-                      ? arguments.embed.as != ModelForm::sentence_transformers
-                      : arguments.embed.split == SplitChoice::sentences;
-  request.language = arguments.embed.lang;
-  request.dtype = arguments.embed.dtype;
-  request.window_sentences = arguments.embed.window;
+  request.options = arguments.options;
+  request.limit = arguments.limit;
   request.threads = arguments.device.threads;
   request.fresh = arguments.fresh;
+  request.force = arguments.force;
+  request.stop = &stop.requested();
 
   const EmbedReport report = embed_corpus(request, loaded.model());
+  if (report.stopped) {
+    leave(stop, stream || arguments.input == "-"
+                    ? std::string("nothing could be kept: start over")
+                    : fmt::format("{} kept, and the same command resumes there",
+                                  counted(report.rows, "row is", "rows are")));
+  }
   if (arguments.json) {
     json summary = summary_of(report);
     summary["out"] = arguments.out;
@@ -156,20 +242,21 @@ void run_corpus(const Arguments& arguments) {
     print_json(summary);
   } else {
     print_report(report, arguments.input == "-" ? "standard input" : arguments.input,
-                 loaded.model().max_length, arguments.out,
-                 arguments.out.substr(0, arguments.out.rfind('.')) + ".empty.txt");
+                 loaded.model().max_length, to_stdout ? "standard output" : arguments.out,
+                 arguments.out.substr(0, arguments.out.rfind('.')) + ".empty.txt",
+                 to_stdout ? stderr : stdout);
   }
 }
 
 void run(Arguments& arguments, const std::function<void()>& apply_flags) {
-  OptionSet set = embed_option_set(arguments.embed);
+  OptionSet set = embed_option_set(arguments.options);
   const json config = read_config(arguments.config);
   if (config.contains("embed")) set.read(config["embed"], arguments.config);
   apply_flags();
   // A file that may not grow is an error of the write, with a sentence, not the end of the process.
   std::signal(SIGXFSZ, SIG_IGN);
   if (arguments.input != "-" && std::filesystem::is_directory(arguments.input)) {
-    run_reviews(arguments, !arguments.out.empty());
+    run_reviews(arguments);
   } else {
     run_corpus(arguments);
   }
@@ -186,7 +273,9 @@ void add_embed(CLI::App& app) {
                    "a prepared directory; or texts: .txt, .jsonl, .csv, .tsv, also with .gz or "
                    ".zst; '-' is standard input")
       ->required();
-  command->add_option("--out", arguments->out, "of a corpus: vectors.npy or vectors.safetensors");
+  command->add_option(
+      "--out", arguments->out,
+      "of a corpus: vectors.npy or vectors.safetensors; - is .npy on standard output");
   command->add_option("--unit", arguments->unit, "of a corpus: a row for each document or sentence")
       ->capture_default_str()
       ->check(CLI::IsMember({"document", "sentence"}));
@@ -199,12 +288,21 @@ void add_embed(CLI::App& app) {
       ->capture_default_str();
   command->add_option("--id-field", arguments->id_field,
                       "a field or column that is kept beside, in NAME.ids.tsv");
+  command
+      ->add_option("--limit", arguments->limit,
+                   "a first look: embed the first N texts; of a prepared directory the first N "
+                   "reviews of each domain, and write nothing")
+      ->check(CLI::Range(int64_t{1}, int64_t{1} << 40));
+  command->add_option("--reuse", arguments->reuse,
+                      "prepared directories whose vectors are taken where they have the same text; "
+                      "those beside the input are looked into anyway, unless --fresh");
+  command->add_flag("--force", arguments->force, "replace files that embed did not write");
   command->add_flag("--fresh", arguments->fresh,
                     "start over: forget an interrupted run, replace embeddings that are there");
   command->add_option("--config", arguments->config, "configuration with an 'embed' section");
   command->add_flag("--json", arguments->json, "machine output on stdout");
   arguments->device.add_to(*command);
-  const auto apply_flags = add_option_flags(*command, embed_option_set(arguments->embed));
+  const auto apply_flags = add_option_flags(*command, embed_option_set(arguments->options));
   command->callback([arguments, apply_flags] { run(*arguments, apply_flags); });
 }
 

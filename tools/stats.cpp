@@ -6,6 +6,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "host/core/quantity.h"
 #include "tools/command.h"
 
 namespace cfaa::tools {
@@ -36,7 +37,8 @@ void print_totals(const Statistics& s) {
       [](Side d) { return static_cast<int64_t>(d.review_bytes_mean + 0.5); });
   row("  median length", s, [](Side d) { return d.review_bytes_median; });
   row("  longest", s, [](Side d) { return d.review_bytes_longest; });
-  fmt::print("in both domains: {} users, {} items\n", s.common_users, s.common_items);
+  fmt::print("in both domains: {}, {}\n", counted(s.common_users, "user"),
+             counted(s.common_items, "item"));
 }
 
 // Cold: in the split, but without a training interaction.

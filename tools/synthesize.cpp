@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "host/core/progress.h"
+#include "host/core/quantity.h"
 #include "tools/command.h"
 
 namespace cfaa::tools {
@@ -35,8 +36,9 @@ void run(Arguments& arguments) {
   const auto file = [&](int i) {
     return arguments.out + "/" + report["files"][i].get<std::string>();
   };
-  fmt::print("each domain: {} users, {} items, {} reviews over {} topics, shift {}\n",
-             options.users, options.items, options.interactions, options.topics, options.shift);
+  fmt::print("each domain: {}, {}, {} over {} topics, shift {}\n", counted(options.users, "user"),
+             counted(options.items, "item"), counted(options.interactions, "review"),
+             options.topics, options.shift);
   fmt::print("next: cfaa_gpu prepare --source {} --target {} --out data\n", file(0), file(1));
 }
 

@@ -1,15 +1,21 @@
 #include "host/embed/corpus.h"
 
 #include <fmt/format.h>
+#include <stdlib.h>
+
+#include <filesystem>
 
 #include "host/core/error.h"
 #include "host/core/log.h"
-#include "host/embed/resumable_files.h"
+#include "host/embed/vectors.h"
+#include "host/io/atomic_file.h"
+#include "host/io/mapped_file.h"
+#include "host/io/owned_output.h"
 
 namespace cfaa {
 namespace {
 
-using nlohmann::json;
+namespace fs = std::filesystem;
 
 enum File : std::size_t { kIds, kEmpty, kVectors };
 
@@ -53,11 +59,10 @@ void append_cell(std::string_view id, std::string& out) {
 
 class CorpusVectorSink : public VectorSink {
  public:
-  CorpusVectorSink(const CorpusRequest& request, int64_t width, int64_t window_sentences,
-                   ResumableFiles& files)
-      : request_(request), width_(width), window_sentences_(window_sentences), files_(files) {
+  CorpusVectorSink(const CorpusRequest& request, int64_t width, ResumableFiles& files)
+      : request_(request), dtype_(request.options.dtype), width_(width), files_(files) {
     if (files.size(kVectors) == 0) {
-      files.append(kVectors, vector_header(vector_format(request.out), request.dtype, 0, width));
+      files.append(kVectors, vector_header(vector_format(request.out), dtype_, 0, width));
     }
     const bool ids = !request.lines.id_field.empty();
     if (files.size(kIds) == 0 && (ids || request.by_sentence)) {
@@ -67,15 +72,16 @@ class CorpusVectorSink : public VectorSink {
     }
   }
 
-  void begin_window(const SentenceWindow& window) override {
+  std::vector<char> begin_window(const SentenceWindow& window) override {
     rows_.clear();
     if (!request_.by_sentence) {
       sums_.assign(static_cast<std::size_t>(window.documents() * width_), 0);
     }
+    return {};
   }
 
   void sentence(int64_t document, const float* vector) override {
-    if (request_.by_sentence) return append_elements(request_.dtype, vector, width_, rows_);
+    if (request_.by_sentence) return append_elements(dtype_, vector, width_, rows_);
     double* sum = sums_.data() + document * width_;
     for (int64_t i = 0; i < width_; ++i) sum[i] += static_cast<double>(vector[i]);
   }
@@ -86,7 +92,7 @@ class CorpusVectorSink : public VectorSink {
         double* row = sums_.data() + d * width_;
         const auto sentences = static_cast<double>(window.sentences[static_cast<std::size_t>(d)]);
         for (int64_t i = 0; sentences > 1 && i < width_; ++i) row[i] /= sentences;
-        append_elements(request_.dtype, row, width_, rows_);
+        append_elements(dtype_, row, width_, rows_);
       }
     }
     files_.append(kVectors, rows_.data(), rows_.size());
@@ -94,7 +100,6 @@ class CorpusVectorSink : public VectorSink {
     std::string empty;
     for (const int64_t document : window.empty) empty += fmt::format("{}\n", document);
     files_.append(kEmpty, empty);
-    files_.end_window(resume_state(counts, window_sentences_));
   }
 
  private:
@@ -124,76 +129,117 @@ class CorpusVectorSink : public VectorSink {
   }
 
   const CorpusRequest& request_;
-  int64_t width_, window_sentences_;
+  DType dtype_;
+  int64_t width_;
   ResumableFiles& files_;
   std::vector<double> sums_;  // (documents of the window, width)
   std::vector<std::byte> rows_;
 };
 
-}  // namespace
+std::string stem_of(const std::string& out) {
+  return out.substr(0, out.rfind('.'));
+}
 
-EmbedReport embed_corpus(const CorpusRequest& request, EmbeddingModel& model) {
+EmbedReport embed_to_files(const CorpusRequest& request, EmbeddingModel& model, bool resumable) {
   const VectorFormat format = vector_format(request.out);
-  const std::string stem = request.out.substr(0, request.out.rfind('.'));
-  const int64_t width = model.engine.width();
-  CorpusDocuments documents(request.input, request.lines);
+  const EmbedOptions& options = request.options;
+  const bool split = options.split == SplitChoice::automatic
+                         ? options.as != ModelForm::sentence_transformers
+                         : options.split == SplitChoice::sentences;
+  CorpusDocuments corpus(request.input, request.lines);
+  FirstDocuments first(corpus, request.limit);
+  Documents& documents = request.limit > 0 ? static_cast<Documents&>(first) : corpus;
 
-  WindowOptions options;
-  options.split = request.split;
-  options.language = request.language;
-  options.max_length = model.max_length;
-  options.strip = model.strip;
-  options.sentences = request.window_sentences > 0 ? request.window_sentences
-                                                   : default_window_sentences(model.engine);
-  options.spans = request.by_sentence;
+  WindowOptions window = window_options(options, model, split);
+  window.spans = request.by_sentence;
 
+  const std::vector<fs::path> files = {stem_of(request.out) + ".ids.tsv",
+                                       stem_of(request.out) + ".empty.txt", request.out};
   ResumableFiles::Plan plan;
-  plan.journal = request.out + ".journal";
-  plan.files = {stem + ".ids.tsv", stem + ".empty.txt", request.out};
-  plan.settings = model.identity;
+  for (const fs::path& file : files) plan.files.push_back(output_place(file).string());
+  plan.journal = plan.files[kVectors] + ".journal";
+  plan.settings = embed_settings(options, model, split);
   plan.settings.update(
-      {{"input", fmt::format("{} bytes with XXH3-128 {}", documents.size(), documents.hash())},
+      {{"input", fmt::format("{} bytes with XXH3-128 {}", corpus.size(), corpus.hash())},
        {"format", name_of(request.lines.format)},
        {"field", request.lines.field},
        {"id_field", request.lines.id_field},
        {"unit", request.by_sentence ? "sentence" : "document"},
-       {"split", request.split ? "sentences" : "none"},
-       {"lang", request.language == Language::kEnglish ? "en" : "zh"},
-       {"dtype", cfaa::name_of(request.dtype)},
-       {"max_length", model.max_length},
-       {"window", options.sentences}});
-  plan.resumable = documents.again();
+       {"window", window.sentences}});
+  if (request.limit > 0) plan.settings["limit"] = request.limit;
+  plan.resumable = resumable && corpus.again();
   plan.fresh = request.fresh;
-  if (!plan.resumable) {
+  if (resumable && !corpus.again()) {
     log_info((request.input == "-" ? std::string("standard input") : request.input) +
              " cannot be read a second time: if this run is interrupted, it has to start over");
   }
-  ResumableFiles files(std::move(plan));
+  ResumableFiles written(std::move(plan));
+  OutputRecord record(stem_of(request.out) + ".files.json", "embed");
+  record.check(files, request.force);
 
   EmbedReport report;
-  report.counts = EmbedCounts::from_json(files.state());
-  report.width = width;
+  report.width = model.engine.width();
+  report.counts = EmbedCounts::from_json(written.state());
   report.resumed_at = report.counts.documents;
-  if (report.resumed_at > 0) {
-    log_info(fmt::format("resuming after document {} of an interrupted run", report.resumed_at));
-  }
   const auto rows = [&] {
     return request.by_sentence ? report.counts.sentences : report.counts.documents;
   };
-  if (!files.complete()) {
-    options.sentences = resumed_window(files.state(), options.sentences);
-    CorpusVectorSink sink(request, width, options.sentences, files);
-    const int64_t before = report.counts.encoded_tokens;
-    report.seconds =
-        embed_documents(documents, model, options,
-                        {.label = "embedding", .threads = request.threads}, sink, report.counts);
-    report.encoded_tokens = report.counts.encoded_tokens - before;
-    documents.check_unchanged();
-    files.overwrite(kVectors, 0, vector_header(format, request.dtype, rows(), width));
-    files.end(resume_state(report.counts, options.sentences));
+  if (!written.complete()) {
+    if (!written.state().is_null()) {
+      log_info(fmt::format("resuming after document {} of an interrupted run", report.resumed_at));
+    }
+    CorpusVectorSink sink(request, report.width, written);
+    const EmbedRun run{"embedding", request.threads, request.stop};
+    embed_documents(documents, model, window, run, &written, sink, report);
+    report.rows = rows();
+    if (report.stopped) return report;
+    if (request.limit == 0) corpus.check_unchanged();
+    written.overwrite(kVectors, 0, vector_header(format, options.dtype, rows(), report.width));
+    end_files(written, report);
   }
-  files.put_in_place();
+  record.claim(files, request.force);
+  written.put_in_place();
+  record.complete();
   report.rows = rows();
+  return report;
+}
+
+// A folder for what is on its way to a stream, gone with it.
+class PassingFolder {
+ public:
+  PassingFolder() : path_((fs::temp_directory_path() / "cfaa_gpu-XXXXXX").string()) {
+    if (::mkdtemp(path_.data()) == nullptr) {
+      throw Error(fmt::format("{}: no folder can be made there; set TMPDIR to a place with room",
+                              fs::temp_directory_path().string()));
+    }
+  }
+  ~PassingFolder() {
+    std::error_code ignored;
+    fs::remove_all(path_, ignored);
+  }
+  PassingFolder(const PassingFolder&) = delete;
+  PassingFolder& operator=(const PassingFolder&) = delete;
+
+  const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+};
+
+}  // namespace
+
+EmbedReport embed_corpus(const CorpusRequest& request, EmbeddingModel& model) {
+  if (!is_stream(request.out)) return embed_to_files(request, model, true);
+  // The header tells the number of rows, which is known at the end.
+  const PassingFolder folder;
+  CorpusRequest passing = request;
+  passing.out = folder.path() + "/vectors.npy";
+  const EmbedReport report = embed_to_files(passing, model, false);
+  if (report.stopped) return report;
+  AtomicFile stream(request.out);
+  const MappedFile vectors(passing.out);
+  stream.write(vectors.bytes().data(), vectors.bytes().size());
+  stream.commit();
   return report;
 }
 

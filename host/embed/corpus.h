@@ -4,39 +4,31 @@
 //
 //   vectors.npy | .safetensors   (rows, width), in the order of the input
 //   vectors.ids.tsv              row, id (with an id field); by sentences: row, document, start,
-//   end vectors.empty.txt            the documents without a token, where there are any: one index
-//   a line
+//   end vectors.empty.txt            documents without a token, where there are any: one index a
+//   line vectors.files.json           which files embed wrote: no other is replaced without force
 //
 // A document is the mean of its sentences: summed in double in their order, divided, rounded once.
 // The bytes do not depend on threads, batches, windows or interruptions.
 
+#include <atomic>
 #include <string>
 
 #include "host/embed/pipeline.h"
-#include "host/embed/vectors.h"
+#include "host/text/text_lines.h"
 
 namespace cfaa {
 
 struct CorpusRequest {
   std::string input;  // "-": standard input
-  std::string out;
+  std::string out;    // "-" and what is no regular file: .npy as a stream, and nothing beside it
   TextLinesOptions lines;
   bool by_sentence = false;  // a row for each sentence instead of each document
-  bool split = true;         // false: a document is one sequence
-  Language language = Language::kEnglish;
-  DType dtype = DType::f32;      // or f16
-  int64_t window_sentences = 0;  // 0: default_window_sentences
+  EmbedOptions options;
+  int64_t limit = 0;  // documents; 0: all
   int threads = 0;
-  bool fresh = false;
-};
-
-struct EmbedReport {
-  EmbedCounts counts;
-  int64_t rows = 0, width = 0;
-  int64_t resumed_at = 0;      // documents that an interrupted run had done
-  int64_t encoded_tokens = 0;  // by this run
-  double seconds = 0;          // of this run
-  bool was_there = false;      // nothing was left to do
+  bool fresh = false;  // forget an interrupted run
+  bool force = false;  // replace files that embed did not write
+  const std::atomic<bool>* stop = nullptr;
 };
 
 // Error, with what to do, for whatever is wrong with input, output or an interrupted run's

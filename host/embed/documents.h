@@ -30,6 +30,27 @@ class Documents {
   virtual uint64_t bytes_in_all() const = 0;              // 0: not known
   virtual int64_t documents_in_all() const { return 0; }  // 0: not known
   virtual int64_t replaced() const { return 0; }
+  virtual std::string unit() const { return "document"; }  // what one of them is called
+};
+
+// The first of them: a first look.
+class FirstDocuments : public Documents {
+ public:
+  FirstDocuments(Documents& documents, int64_t count)
+      : documents_(documents), count_(count), left_(count) {}
+
+  bool next(std::string_view& text) override { return left_-- > 0 && documents_.next(text); }
+  std::string_view id() const override { return documents_.id(); }
+  void skip(int64_t documents) override { left_ -= documents, documents_.skip(documents); }
+  uint64_t bytes_read() const override { return documents_.bytes_read(); }
+  uint64_t bytes_in_all() const override { return documents_.bytes_in_all(); }
+  int64_t documents_in_all() const override { return count_; }
+  int64_t replaced() const override { return documents_.replaced(); }
+  std::string unit() const override { return documents_.unit(); }
+
+ private:
+  Documents& documents_;
+  int64_t count_, left_;
 };
 
 // The records of a file, or of standard input ("-").
@@ -71,6 +92,7 @@ class ReviewDocuments : public Documents {
   uint64_t bytes_read() const override { return bytes_; }
   uint64_t bytes_in_all() const override { return file_.bytes(); }
   int64_t documents_in_all() const override { return file_.count(); }
+  std::string unit() const override { return "review"; }
   uint64_t checksum() const { return file_.checksum(); }
 
  private:

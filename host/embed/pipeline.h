@@ -2,29 +2,21 @@
 
 // Documents to vectors: read, split and tokenize the next window on all threads while the engine
 // encodes this one, and hand every sentence's vector over in order. Memory is bounded by two
-// windows, whatever the corpus.
+// windows, whatever the corpus. A run can be stopped at any batch: the files keep what was encoded,
+// and the next run resumes there, to the same bytes.
 
+#include <atomic>
 #include <cstdint>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <vector>
 
 #include "host/embed/documents.h"
+#include "host/embed/model.h"
+#include "host/embed/resumable_files.h"
 #include "host/embed/window.h"
-#include "host/encoder/network.h"
-#include "host/text/tokenizer.h"
 
 namespace cfaa {
-
-// What encodes: a model that was loaded for a device.
-struct EmbeddingModel {
-  const Tokenizer& tokenizer;
-  NetworkEngine& engine;
-  int64_t max_length = 512;  // of a sequence; the least of what user, tokenizer and network allow
-  // What decides about a vector's bits, as plain values: model (its hash), layer, pooling,
-  // precision, device. Kept in journals and in embed.json.
-  nlohmann::json identity;
-  bool strip = false;  // white space at both ends of a sequence goes, as sentence-transformers does
-};
 
 // Of a whole run, those before an interruption included.
 struct EmbedCounts {
@@ -40,16 +32,24 @@ struct EmbedCounts {
   static EmbedCounts from_json(const nlohmann::json& object);  // null: zeros
 };
 
-// What a journal keeps of a run: its counts, and its windows' size, which a resumed run takes
-// over, so that its windows are those that would have been.
-nlohmann::json resume_state(const EmbedCounts& counts, int64_t window_sentences);
-int64_t resumed_window(const nlohmann::json& state, int64_t otherwise);
+struct EmbedReport {
+  EmbedCounts counts;
+  int64_t rows = 0, width = 0;
+  int64_t resumed_at = 0;      // documents that an interrupted run had done
+  int64_t reused = 0;          // documents whose vectors were found elsewhere, by this run
+  int64_t encoded_tokens = 0;  // by this run
+  double seconds = 0;          // of this run
+  double share = 0;            // of the texts' bytes that this run has read; 0: not known
+  bool was_there = false;      // nothing was left to do
+  bool stopped = false;        // on request: the same call resumes
+};
 
 // Takes the vectors in order.
 class VectorSink {
  public:
   virtual ~VectorSink() = default;
-  virtual void begin_window(const SentenceWindow& window) = 0;
+  // Marks the documents whose vectors it has already, or none: nothing is encoded for them.
+  virtual std::vector<char> begin_window(const SentenceWindow& window) = 0;
   // `document` counts from the window's first.
   virtual void sentence(int64_t document, const float* vector) = 0;
   // The window is over: write it.
@@ -57,16 +57,27 @@ class VectorSink {
 };
 
 struct EmbedRun {
-  std::string label;  // of the progress
-  int threads = 0;    // of splitting and tokenizing; 0: one per core
+  std::string label;                        // of the progress
+  int threads = 0;                          // of splitting and tokenizing; 0: one per core
+  const std::atomic<bool>* stop = nullptr;  // set by a signal: keep what there is, and leave
 };
 
-// Sentences of a window: enough that batches are full, few enough that a kill costs little.
+// Sentences of a window: enough that batches are full, few enough that memory is small.
 int64_t default_window_sentences(const NetworkEngine& engine);
 
-// Encodes the documents behind the first `counts.documents`, which an earlier run did, and counts
-// on. Returns the seconds that took.
-double embed_documents(Documents& documents, EmbeddingModel& model, const WindowOptions& options,
-                       const EmbedRun& run, VectorSink& sink, EmbedCounts& counts);
+WindowOptions window_options(const EmbedOptions& options, const EmbeddingModel& model, bool split);
+
+// What must be equal for vectors to be the same, as plain values: the model's identity and those
+// options that decide about bits.
+nlohmann::json embed_settings(const EmbedOptions& options, const EmbeddingModel& model, bool split);
+
+// Encodes the documents that an interrupted run has left and hands them to the sink, which writes
+// them to `files`; null: nothing is kept. Fills the report but for its rows.
+void embed_documents(Documents& documents, EmbeddingModel& model, WindowOptions options,
+                     const EmbedRun& run, ResumableFiles* files, VectorSink& sink,
+                     EmbedReport& report);
+
+// Everything is written: the journal's last line, with the counts.
+void end_files(ResumableFiles& files, const EmbedReport& report);
 
 }  // namespace cfaa

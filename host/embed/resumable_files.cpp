@@ -74,7 +74,9 @@ std::string setting_difference(const json& before, const json& now) {
 }
 
 ResumableFiles::ResumableFiles(Plan plan) : plan_(std::move(plan)) {
-  sizes_.assign(plan_.files.size(), 0);
+  for (const std::string& file : plan_.files) paths_.push_back(file + ".partial");
+  paths_.push_back(fs::path(plan_.journal).replace_extension(".window").string());
+  sizes_.assign(paths_.size(), 0);
   try {
     open_journal();
     if (!plan_.fresh) read_journal();
@@ -95,7 +97,7 @@ ResumableFiles::~ResumableFiles() {
 }
 
 void ResumableFiles::remove_all() {
-  for (std::size_t i = 0; i < plan_.files.size(); ++i) ::unlink(partial(i).c_str());
+  for (const std::string& path : paths_) ::unlink(path.c_str());
   ::unlink(plan_.journal.c_str());
 }
 
@@ -160,20 +162,25 @@ void ResumableFiles::read_journal() {
   }
   state_ = last.at("state");
   complete_ = last.value("complete", false);
-  const auto sizes = last.at("sizes").get<std::vector<uint64_t>>();
-  CFAA_ASSERT(sizes.size() == sizes_.size());  // of the same settings
-  sizes_ = sizes;
+  auto sizes = last.at("sizes").get<std::vector<uint64_t>>();
+  // Of the same settings; version 0.1.0 kept nothing of the window under way.
+  CFAA_ASSERT(sizes.size() == sizes_.size() || sizes.size() == plan_.files.size());
+  sizes.resize(sizes_.size(), 0);
+  sizes_ = std::move(sizes);
 }
 
 void ResumableFiles::open_files() {
-  for (std::size_t i = 0; i < plan_.files.size(); ++i) {
-    const std::string path = partial(i);
+  for (std::size_t i = 0; i < paths_.size(); ++i) {
+    const std::string& path = paths_[i];
     const int descriptor = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
     if (descriptor < 0) fail(path, "cannot be written");
     descriptors_.push_back(descriptor);
     struct stat status {};
     if (::fstat(descriptor, &status) != 0) fail(path, "cannot be read");
-    if (static_cast<uint64_t>(status.st_size) < sizes_[i]) {
+    const bool short_of = static_cast<uint64_t>(status.st_size) < sizes_[i];
+    if (short_of && i == plan_.files.size()) {
+      drop_window();  // it is encoded again
+    } else if (short_of) {
       throw Error(
           fmt::format("{}: is shorter than {} says; start over with --fresh", path, plan_.journal));
     }
@@ -221,7 +228,19 @@ void ResumableFiles::sync() {
   }
 }
 
+std::vector<std::byte> ResumableFiles::window() const {
+  const MappedFile file(paths_.back());
+  const auto bytes = file.bytes().first(sizes_.back());
+  return {bytes.begin(), bytes.end()};
+}
+
 void ResumableFiles::end_window(const json& state) {
+  // The line says that nothing is kept of the next window, whose bytes then overwrite the old ones.
+  drop_window();
+  save_window(state);
+}
+
+void ResumableFiles::save_window(const json& state) {
   if (!plan_.resumable) return;
   sync();
   write_line({{"sizes", sizes_}, {"state", state}});
@@ -254,6 +273,7 @@ void ResumableFiles::put_in_place() {
     }
   }
   sync_folder(plan_.journal);
+  ::unlink(paths_.back().c_str());
   ::unlink(plan_.journal.c_str());
   placed_ = true;
 }

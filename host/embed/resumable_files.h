@@ -4,7 +4,8 @@
 //
 // While a run is under way, NAME.partial stands for each file and a journal tells how far they are.
 // A window is done when its bytes are on disk in every file and then its line is in the journal, in
-// this order; whatever lies behind the last line is cut off and made again. At the end the files
+// this order; whatever lies behind the last line is cut off and made again. What there is of the
+// window under way can be kept too, in a file of its own beside the journal. At the end the files
 // are moved to their names and the journal goes. Killed at any moment, the next run resumes; the
 // journal knows the settings of the run and refuses others.
 
@@ -40,19 +41,29 @@ class ResumableFiles {
   ResumableFiles(const ResumableFiles&) = delete;
   ResumableFiles& operator=(const ResumableFiles&) = delete;
 
-  // What was given to the last end_window() of the interrupted run; null where there is none.
+  // What was given to the interrupted run's last end_window() or save_window(); null where there is
+  // none.
   const nlohmann::json& state() const { return state_; }
   // The interrupted run had written everything: put_in_place() is all that is left.
   bool complete() const { return complete_; }
 
-  std::string partial(std::size_t file) const { return plan_.files[file] + ".partial"; }
+  const std::string& partial(std::size_t file) const { return paths_[file]; }
   uint64_t size(std::size_t file) const { return sizes_[file]; }
   void append(std::size_t file, const void* bytes, std::size_t count);
   void append(std::size_t file, std::string_view text) { append(file, text.data(), text.size()); }
   void overwrite(std::size_t file, uint64_t offset, std::string_view bytes);
 
-  // Everything appended so far stays, whatever happens.
+  // Everything appended so far stays, whatever happens, and the next window begins.
   void end_window(const nlohmann::json& state);
+
+  // Bytes of the window under way that the next run can use.
+  void append_window(const void* bytes, std::size_t count) {
+    append(plan_.files.size(), bytes, count);
+  }
+  std::vector<std::byte> window() const;  // all that were kept
+  void drop_window() { sizes_.back() = 0; }
+  // They stay, whatever happens.
+  void save_window(const nlohmann::json& state);
   // Likewise, and nothing is to be added any more.
   void end(const nlohmann::json& state);
   // Moves the files to their names. After end(), or where complete().
@@ -73,6 +84,8 @@ class ResumableFiles {
   bool complete_ = false, placed_ = false;
   int journal_ = -1;
   uint64_t journal_size_ = 0;
+  // Of the files and, last, of the window under way.
+  std::vector<std::string> paths_;
   std::vector<int> descriptors_;
   std::vector<uint64_t> sizes_;
 };

@@ -8,9 +8,11 @@
 #include "host/core/error.h"
 #include "host/core/log.h"
 #include "host/core/version.h"
-#include "host/embed/resumable_files.h"
+#include "host/embed/known_reviews.h"
 #include "host/embed/review_sums.h"
+#include "host/embed/vectors.h"
 #include "host/io/mapped_file.h"
+#include "host/io/owned_output.h"
 
 namespace cfaa {
 namespace {
@@ -22,16 +24,23 @@ enum File : std::size_t { kSums, kCounts, kUsers, kItems, kEmpty, kDescription }
 
 class DomainVectorSink : public VectorSink {
  public:
-  DomainVectorSink(DType dtype, int64_t width, int64_t window_sentences, ResumableFiles& files)
-      : dtype_(dtype), width_(width), window_sentences_(window_sentences), files_(files) {
+  DomainVectorSink(DType dtype, int64_t width, const KnownReviews& known, ResumableFiles& files)
+      : dtype_(dtype), width_(width), known_(known), files_(files) {
     if (files.size(kSums) == 0) {
       files.append(kSums, vector_header(VectorFormat::npy, dtype, 0, width));
       files.append(kCounts, vector_header(VectorFormat::npy, DType::i32, 0, 0));
     }
   }
 
-  void begin_window(const SentenceWindow& window) override {
+  std::vector<char> begin_window(const SentenceWindow& window) override {
     sums_.assign(static_cast<std::size_t>(window.documents() * width_), 0);
+    std::vector<char> had;
+    for (std::size_t d = 0; d < window.hashes.size(); ++d) {
+      had.push_back(known_.add_sum(window.hashes[d], window.sentences[d],
+                                   sums_.data() + static_cast<int64_t>(d) * width_));
+      reused_ += had.back();
+    }
+    return had;
   }
 
   void sentence(int64_t document, const float* vector) override {
@@ -39,7 +48,7 @@ class DomainVectorSink : public VectorSink {
     for (int64_t i = 0; i < width_; ++i) sum[i] += static_cast<double>(vector[i]);
   }
 
-  void end_window(const SentenceWindow& window, const EmbedCounts& counts) override {
+  void end_window(const SentenceWindow& window, const EmbedCounts&) override {
     rows_.clear();
     append_elements(dtype_, sums_.data(), static_cast<int64_t>(sums_.size()), rows_);
     files_.append(kSums, rows_.data(), rows_.size());
@@ -47,12 +56,14 @@ class DomainVectorSink : public VectorSink {
     std::string empty;
     for (const int64_t document : window.empty) empty += fmt::format("{}\n", document);
     files_.append(kEmpty, empty);
-    files_.end_window(resume_state(counts, window_sentences_));
   }
+
+  int64_t reused() const { return reused_; }
 
  private:
   DType dtype_;
-  int64_t width_, window_sentences_;
+  int64_t width_, reused_ = 0;
+  const KnownReviews& known_;
   ResumableFiles& files_;
   std::vector<double> sums_;  // (documents of the window, width)
   std::vector<std::byte> rows_;
@@ -138,81 +149,100 @@ json description_of(const Domain& domain, const json& settings, const EmbedRepor
   return description;
 }
 
+// For a first look.
+class NoSink : public VectorSink {
+ public:
+  std::vector<char> begin_window(const SentenceWindow&) override { return {}; }
+  void sentence(int64_t, const float*) override {}
+  void end_window(const SentenceWindow&, const EmbedCounts&) override {}
+};
+
+bool splits(const EmbedOptions& options) {
+  return options.split != SplitChoice::none;
+}
+
 }  // namespace
 
 EmbedReport embed_reviews(const Domain& domain, const ReviewsRequest& request,
                           EmbeddingModel& model) {
+  const EmbedOptions& options = request.options;
   ReviewDocuments documents(domain);
-  const int64_t width = model.engine.width();
-
-  WindowOptions options;
-  options.split = request.split;
-  options.language = request.language;
-  options.max_length = model.max_length;
-  options.strip = model.strip;
-  options.sentences = request.window_sentences > 0 ? request.window_sentences
-                                                   : default_window_sentences(model.engine);
-
   ResumableFiles::Plan plan;
   const auto place = [&](const char* name) { return (domain.path / name).string(); };
   plan.journal = place("embed.journal");
   plan.files = {place("review_sums.npy"),  place("review_counts.npy"), place("user_reviews.npy"),
                 place("item_reviews.npy"), place("empty_reviews.txt"), place("embed.json")};
-  plan.settings = model.identity;
+  const json how = embed_settings(options, model, splits(options));
+  plan.settings = how;
   plan.settings.update(review_identity(domain));
-  plan.settings.update({{"split", request.split ? "sentences" : "none"},
-                        {"lang", request.language == Language::kEnglish ? "en" : "zh"},
-                        {"dtype", name_of(request.dtype)},
-                        {"max_length", model.max_length}});
   plan.fresh = request.fresh;
 
   EmbedReport report;
-  report.width = width;
+  report.width = model.engine.width();
   report.rows = domain.train.size();
   std::error_code none;
   const bool interrupted = fs::file_size(plan.journal, none) > 0 && !none;
-  if (!request.fresh && !interrupted && fs::exists(plan.files[kDescription])) {
-    const json there = read_embed_json(domain);
-    if (const std::string what = setting_difference(there.at("settings"), plan.settings);
+  const bool there = fs::exists(plan.files[kDescription]);
+  if (!request.fresh && !interrupted && there) {
+    const json description = read_embed_json(domain);
+    if (const std::string what = setting_difference(description.at("settings"), plan.settings);
         !what.empty()) {
       throw Error(fmt::format("{}: the embeddings there have {}; --fresh replaces them",
                               plan.files[kDescription], what));
     }
-    report.counts = EmbedCounts::from_json(there.at("counts"));
+    report.counts = EmbedCounts::from_json(description.at("counts"));
     report.was_there = true;
     return report;
+  }
+  if (!interrupted && !there) {
+    for (const std::string& file : plan.files) check_output(file, "", request.force);
   }
 
   const json settings = plan.settings;
   ResumableFiles files(std::move(plan));
   report.counts = EmbedCounts::from_json(files.state());
   report.resumed_at = report.counts.documents;
-  if (report.resumed_at > 0) {
-    log_info(fmt::format("{}: resuming after review {} of an interrupted run", domain.name,
-                         report.resumed_at));
-  }
   if (!files.complete()) {
-    check_room(domain, width, request.dtype, files.size(kSums));
-    options.sentences = resumed_window(files.state(), options.sentences);
-    DomainVectorSink sink(request.dtype, width, options.sentences, files);
-    const int64_t before = report.counts.encoded_tokens;
-    report.seconds = embed_documents(
-        documents, model, options,
-        {.label = "embedding " + domain.name, .threads = request.threads}, sink, report.counts);
-    report.encoded_tokens = report.counts.encoded_tokens - before;
+    if (!files.state().is_null()) {
+      log_info(fmt::format("{}: resuming after review {} of an interrupted run", domain.name,
+                           report.resumed_at));
+    }
+    const int64_t width = report.width;
+    check_room(domain, width, options.dtype, files.size(kSums));
+    const KnownReviews known(request.reuse, how);
+    WindowOptions window = window_options(options, model, splits(options));
+    window.hashes = !known.empty();
+    DomainVectorSink sink(options.dtype, width, known, files);
+    const EmbedRun run{"embedding " + domain.name, request.threads, request.stop};
+    embed_documents(documents, model, window, run, &files, sink, report);
+    report.reused = sink.reused();
+    if (report.stopped) return report;
     CFAA_ASSERT(report.counts.documents == report.rows);
     const auto header = [&](DType dtype, int64_t columns) {
       return vector_header(VectorFormat::npy, dtype, report.rows, columns);
     };
-    files.overwrite(kSums, 0, header(request.dtype, width));
+    files.overwrite(kSums, 0, header(options.dtype, width));
     files.overwrite(kCounts, 0, header(DType::i32, 0));
     ThreadPool pool(request.threads);
-    write_means(domain.train.user, domain.users.size(), request.dtype, width, pool, kUsers, files);
-    write_means(domain.train.item, domain.items.size(), request.dtype, width, pool, kItems, files);
+    write_means(domain.train.user, domain.users.size(), options.dtype, width, pool, kUsers, files);
+    write_means(domain.train.item, domain.items.size(), options.dtype, width, pool, kItems, files);
     files.append(kDescription, description_of(domain, settings, report).dump(2) + "\n");
-    files.end(resume_state(report.counts, options.sentences));
+    end_files(files, report);
   }
   files.put_in_place();
+  return report;
+}
+
+EmbedReport try_reviews(const Domain& domain, const ReviewsRequest& request, int64_t count,
+                        EmbeddingModel& model) {
+  ReviewDocuments reviews(domain);
+  FirstDocuments documents(reviews, std::min(count, domain.train.size()));
+  NoSink sink;
+  EmbedReport report;
+  embed_documents(documents, model, window_options(request.options, model, splits(request.options)),
+                  {"embedding " + domain.name, request.threads, request.stop}, nullptr, sink,
+                  report);
+  report.rows = report.counts.documents;
   return report;
 }
 

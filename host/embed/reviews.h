@@ -13,22 +13,31 @@
 // Held-out text is never opened. Sums are made in double in the order of the sentences and rounded
 // once; the means are made from the rounded sums in the order of the rows.
 
+#include <atomic>
+#include <filesystem>
+#include <vector>
+
 #include "host/data/dataset.h"
-#include "host/embed/corpus.h"
+#include "host/embed/pipeline.h"
 
 namespace cfaa {
 
 struct ReviewsRequest {
-  Language language = Language::kEnglish;
-  bool split = true;
-  DType dtype = DType::f32;
-  int64_t window_sentences = 0;  // 0: default_window_sentences
+  EmbedOptions options;
+  // Prepared directories whose vectors are taken where they have the same text.
+  std::vector<std::filesystem::path> reuse;
   int threads = 0;
-  bool fresh = false;  // replace what is there
+  bool fresh = false;  // forget an interrupted run, replace embeddings that are there
+  bool force = false;  // replace files that embed did not write
+  const std::atomic<bool>* stop = nullptr;
 };
 
 // Error where other embeddings are there already, or an interrupted run had other settings.
 EmbedReport embed_reviews(const Domain& domain, const ReviewsRequest& request,
                           EmbeddingModel& model);
+
+// Encodes the first `count` reviews and keeps nothing: how fast it is, and how much there is to do.
+EmbedReport try_reviews(const Domain& domain, const ReviewsRequest& request, int64_t count,
+                        EmbeddingModel& model);
 
 }  // namespace cfaa

@@ -1,5 +1,7 @@
 #include "host/embed/window.h"
 
+#include <xxhash.h>
+
 #include "host/core/error.h"
 #include "host/io/utf8.h"
 
@@ -32,6 +34,11 @@ std::string_view stripped(std::string_view text) {
 }
 
 }  // namespace
+
+TextHash hash_of(std::string_view text) {
+  const XXH128_hash_t hash = XXH3_128bits(text.data(), text.size());
+  return {hash.low64, hash.high64};
+}
 
 // What one thread made of some consecutive documents.
 struct WindowReader::Part {
@@ -114,6 +121,7 @@ SentenceWindow WindowReader::next() {
                               documents_.next(text);) {
     texts_.append(text);
     text_end_.push_back(texts_.size());
+    if (options_.hashes) window.hashes.push_back(hash_of(text));
     window.ids.append(documents_.id());
     window.id_end.push_back(window.ids.size());
   }

@@ -4,8 +4,10 @@
 // encoded and written together. Its borders follow from the documents and the options alone, never
 // from threads or from where an earlier run was stopped.
 
+#include <compare>
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "host/core/parallel.h"
@@ -15,6 +17,13 @@
 
 namespace cfaa {
 
+// XXH3-128 of a text.
+struct TextHash {
+  uint64_t low = 0, high = 0;
+  auto operator<=>(const TextHash&) const = default;
+};
+TextHash hash_of(std::string_view text);
+
 struct WindowOptions {
   bool split = true;  // false: a document is one sequence
   Language language = Language::kEnglish;
@@ -22,6 +31,7 @@ struct WindowOptions {
   int64_t sentences = 8192;  // of a window, about
   bool strip = false;        // white space at both ends of a sequence does not count
   bool spans = false;        // keep where each sentence lies
+  bool hashes = false;       // keep each document's hash
 };
 
 struct SentenceWindow {
@@ -29,9 +39,10 @@ struct SentenceWindow {
   std::vector<int32_t> sentences;    // (documents) of each
   std::vector<int64_t> begin = {0};  // (sentences + 1) where its tokens begin
   std::vector<int32_t> tokens;
-  std::vector<Sentence> spans;  // (sentences) in code points of the document; if asked for
-  std::vector<int64_t> empty;   // documents without a token of their own
-  std::string ids;              // of all documents, one after the other
+  std::vector<Sentence> spans;   // (sentences) in code points of the document; if asked for
+  std::vector<int64_t> empty;    // documents without a token of their own
+  std::vector<TextHash> hashes;  // (documents) of the texts as they are read; if asked for
+  std::string ids;               // of all documents, one after the other
   std::vector<uint64_t> id_end;
   int64_t cut = 0;       // sentences that were longer than max_length
   int64_t replaced = 0;  // pieces that were not UTF-8

@@ -92,11 +92,15 @@ bool OutputRecord::owns(const fs::path& file) const {
   return !entry->written || stamp_of(file) == Stamp{entry->bytes, entry->changed};
 }
 
-void OutputRecord::claim(const std::vector<fs::path>& files, bool force) {
+void OutputRecord::check(const std::vector<fs::path>& files, bool force) {
   read(force);
   for (const fs::path& file : files) {
     if (!is_free(file) && !force && !owns(file)) refuse(file);
   }
+}
+
+void OutputRecord::claim(const std::vector<fs::path>& files, bool force) {
+  check(files, force);
   for (const fs::path& file : files) {
     if (is_stream(file)) continue;
     std::erase_if(entries_, [&](const Entry& entry) { return entry.name == name_of(file); });

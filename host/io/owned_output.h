@@ -36,8 +36,11 @@ class OutputRecord {
   OutputRecord(std::filesystem::path path, std::string command);
 
   // Error, naming it, where one of `files` is there and the record does not know it as it is; or
-  // where another command's file is at the record's place. Otherwise notes that they are about to
-  // be written. Streams need no note, and where all are streams no record is made.
+  // where another command's file is at the record's place. Before long work.
+  void check(const std::vector<std::filesystem::path>& files, bool force);
+
+  // check(), and notes that they are about to be written. Streams need no note, and where all are
+  // streams no record is made.
   void claim(const std::vector<std::filesystem::path>& files, bool force);
 
   // They are all written: notes their sizes and times. A claimed file that is not there is dropped.

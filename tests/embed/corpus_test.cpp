@@ -22,7 +22,7 @@ class EmbedCorpus : public testing::Test {
     request.input = folder_.path(input);
     request.out = folder_.path(out);
     request.lines.format = format_by_name(input);
-    request.window_sentences = 64;
+    request.options.window = 64;
     request.threads = 2;
     return request;
   }
@@ -43,7 +43,7 @@ TEST_F(EmbedCorpus, BytesDoNotDependOnThreadsWindowsBatchesOrSlots) {
         HashedEngine engine({.batch_tokens = budget, .slots = threads});
         CorpusRequest other = request("a.txt", "w.npy");
         other.threads = threads;
-        other.window_sentences = window;
+        other.options.window = window;
 
         run_corpus(other, engine);
 
@@ -96,7 +96,7 @@ TEST_F(EmbedCorpus, SentencesWithTheSameTokensAreEncodedOnceInAWindow) {
   for (int i = 0; i < 30; ++i) lines += "Great. GREAT.  I like it!\n";
   write_text(folder_.path("a.txt"), lines);
   CorpusRequest one_window = request("a.txt");
-  one_window.window_sentences = 1000;
+  one_window.options.window = 1000;
 
   const EmbedReport report = run_corpus(one_window, engine_);
 
@@ -128,7 +128,7 @@ TEST_F(EmbedCorpus, UnsplitDocumentsAreOneSequenceCutAtTheLimit) {
                                           "a a a a a a a a a a a a a a a a a a"};
   write_text(folder_.path("a.txt"), as_lines(texts));
   CorpusRequest unsplit = request("a.txt");
-  unsplit.split = false;
+  unsplit.options.split = SplitChoice::none;
 
   const EmbedReport report = run_corpus(unsplit, engine_, 10);
 
@@ -195,7 +195,7 @@ TEST_F(EmbedCorpus, IdsAreKeptBeside) {
 TEST_F(EmbedCorpus, HalfPrecisionAndSafetensorsHoldTheSameNumbers) {
   write_text(folder_.path("a.txt"), as_lines(random_texts(40, 5)));
   CorpusRequest half = request("a.txt", "h.npy"), tensors = request("a.txt", "v.safetensors");
-  half.dtype = DType::f16;
+  half.options.dtype = DType::f16;
 
   run_corpus(request("a.txt"), engine_);
   run_corpus(half, engine_);
@@ -246,8 +246,8 @@ TEST_F(EmbedCorpus, OneHugeDocumentIsEncodedInParts) {
   for (const std::string& part : random_texts(500, 7)) text += part + " ";
   write_text(folder_.path("a.txt"), text + "\nshort.\n");
   CorpusRequest small = request("a.txt"), large = request("a.txt", "w.npy");
-  small.window_sentences = 10;
-  large.window_sentences = 100000;
+  small.options.window = 10;
+  large.options.window = 100000;
 
   run_corpus(small, engine_);
   run_corpus(large, engine_);
@@ -283,6 +283,53 @@ TEST_F(EmbedCorpus, WhatCannotBeReadIsNamed) {
   says(ids, "has no fields");
   const std::string error = error_of([&] { run_corpus(request("a.txt"), engine_, 1); });
   EXPECT_NE(error.find("leaves no room"), std::string::npos) << error;
+}
+
+TEST_F(EmbedCorpus, FilesOfOthersAreReplacedByForceOnly) {
+  write_text(folder_.path("a.txt"), as_lines(random_texts(60, 1)));
+  run_corpus(request("a.txt", "expected.npy"), engine_);
+  for (const char* foreign : {"v.npy", "v.ids.tsv", "v.empty.txt", "v.files.json"}) {
+    write_text(folder_.path(foreign), "mine");
+
+    const std::string error = error_of([&] { run_corpus(request("a.txt"), engine_); });
+
+    EXPECT_NE(error.find(std::string(foreign) + ": is there already"), std::string::npos) << error;
+    EXPECT_EQ(bytes(foreign), "mine");
+    CorpusRequest forced = request("a.txt");
+    forced.force = true;
+    run_corpus(forced, engine_);
+    EXPECT_EQ(bytes("v.npy") == bytes("expected.npy"), true);
+    run_corpus(request("a.txt"), engine_);  // its own it replaces
+    for (const char* name : {"v.npy", "v.ids.tsv", "v.empty.txt", "v.files.json"}) {
+      std::filesystem::remove(folder_.path(name));
+    }
+  }
+}
+
+TEST_F(EmbedCorpus, ALinkIsWrittenThrough) {
+  write_text(folder_.path("a.txt"), as_lines(random_texts(60, 1)));
+  std::filesystem::create_directory(folder_.path("far"));
+  std::filesystem::create_symlink("far/real.npy", folder_.path("v.npy"));
+
+  run_corpus(request("a.txt"), engine_);
+  run_corpus(request("a.txt", "expected.npy"), engine_);
+
+  EXPECT_TRUE(std::filesystem::is_symlink(folder_.path("v.npy")));
+  EXPECT_EQ(bytes("far/real.npy") == bytes("expected.npy"), true);
+}
+
+TEST_F(EmbedCorpus, AFirstLookIsTheFirstRows) {
+  const std::vector<std::string> texts = random_texts(100, 1);
+  write_text(folder_.path("a.txt"), as_lines(texts));
+  write_text(folder_.path("b.txt"), as_lines({texts.begin(), texts.begin() + 7}));
+  CorpusRequest first = request("a.txt");
+  first.limit = 7;
+
+  const EmbedReport report = run_corpus(first, engine_);
+  run_corpus(request("b.txt", "w.npy"), engine_);
+
+  EXPECT_EQ(report.rows, 7);
+  EXPECT_EQ(bytes("v.npy"), bytes("w.npy"));
 }
 
 }  // namespace

@@ -165,10 +165,11 @@ TEST_F(EmbedProgram, KilledTwentyTimesTheCorpusComesOutTheSame) {
 TEST_F(EmbedProgram, APreparedDirectoryIsEmbeddedKilledOrNot) {
   write_text(folder_.path("s"), as_json_2014(random_reviews(1500, 30, 30, 1, "s")));
   write_text(folder_.path("t"), as_json_2014(random_reviews(1500, 30, 30, 2, "t")));
-  run_prepare({folder_.path("s")}, {folder_.path("t")}, folder_.path("whole"));
-  fs::copy(folder_.path("whole"), folder_.path("data"), fs::copy_options::recursive);
+  fs::create_directory(folder_.path("apart"));  // beside it vectors would be reused
+  run_prepare({folder_.path("s")}, {folder_.path("t")}, folder_.path("apart/whole"));
+  fs::copy(folder_.path("apart/whole"), folder_.path("data"), fs::copy_options::recursive);
   const auto before = std::chrono::steady_clock::now();
-  const Outcome whole = run("whole --window 100 --json");
+  const Outcome whole = run("apart/whole --window 100 --json");
   ASSERT_EQ(whole.code, 0) << whole.err;
   const auto time = std::chrono::duration_cast<std::chrono::microseconds>(
       std::chrono::steady_clock::now() - before);
@@ -181,11 +182,51 @@ TEST_F(EmbedProgram, APreparedDirectoryIsEmbeddedKilledOrNot) {
 
   ASSERT_EQ(last.code, 0) << last.err;
   EXPECT_NE(nothing_left.out.find("all of it was there"), std::string::npos) << nothing_left.out;
-  EXPECT_EQ(files_of(folder_.path("data")) == files_of(folder_.path("whole")), true);
+  EXPECT_EQ(files_of(folder_.path("data")) == files_of(folder_.path("apart/whole")), true);
   const Dataset data = load_dataset(folder_.path("data"));
   EXPECT_EQ(load_review_sums(data).first.width, shape_.hidden);
   const auto summary = nlohmann::json::parse(whole.out);
   EXPECT_EQ(summary["target"]["rows"], data.target.train.size());
+}
+
+TEST_F(EmbedProgram, AskedToStopItSaysHowToResume) {
+  write_text(folder_.path("a.txt"), as_lines(random_texts(20000, 2)));
+  const std::string arguments = "a.txt --out v.npy --window 200 --batch-tokens 64";
+  const pid_t child = ::fork();
+  if (child == 0) {
+    const std::string line = "cd " + folder_.path() + " && exec " + program_path() + " " +
+                             command(arguments) + " >/dev/null 2>said";
+    ::execl("/bin/sh", "sh", "-c", line.c_str(), nullptr);
+    ::_exit(127);
+  }
+  while (!exists(folder_.path("v.npy.journal")) && ::waitpid(child, nullptr, WNOHANG) == 0) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+
+  ::kill(child, SIGTERM);
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  const Outcome rest = run(arguments + " --json");
+
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 128 + SIGTERM) << status;
+  EXPECT_NE(bytes("said").find("stopped by SIGTERM; "), std::string::npos) << bytes("said");
+  EXPECT_NE(bytes("said").find("the same command resumes"), std::string::npos) << bytes("said");
+  ASSERT_EQ(rest.code, 0) << rest.err;
+  ASSERT_EQ(run("a.txt --out expected.npy --window 200 --batch-tokens 64").code, 0);
+  EXPECT_EQ(bytes("v.npy") == bytes("expected.npy"), true);
+}
+
+TEST_F(EmbedProgram, VectorsGoToStandardOutputAndIntoDevices) {
+  write_text(folder_.path("a.txt"), as_lines(random_texts(60, 1)));
+  ASSERT_EQ(run("a.txt --out v.npy").code, 0);
+
+  const Outcome piped = run("a.txt --out -"), nowhere = run("a.txt --out /dev/null");
+
+  EXPECT_EQ(piped.code, 0) << piped.err;
+  EXPECT_EQ(piped.out == bytes("v.npy"), true);
+  EXPECT_FALSE(exists(folder_.path("-")));
+  EXPECT_EQ(nowhere.code, 0) << nowhere.err;
+  EXPECT_TRUE(fs::is_character_file("/dev/null"));
 }
 
 TEST_F(EmbedProgram, WhatIsWrongIsOneSentenceAndCodeTwo) {

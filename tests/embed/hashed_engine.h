@@ -7,6 +7,7 @@
 #include <xxhash.h>
 
 #include <algorithm>
+#include <atomic>
 #include <set>
 #include <string>
 #include <vector>
@@ -50,6 +51,7 @@ class HashedEngine : public NetworkEngine {
 
   void start(int slot, const TokenBatch& batch) override {
     ++starts;
+    if (starts == stop_at) stop.store(true);
     if (--starts_left == 0) throw Error("the engine was told to stop here");
     CFAA_ASSERT(slot >= 0 && slot < shape_.slots && !busy_[static_cast<std::size_t>(slot)]);
     CFAA_ASSERT(batch.ids.rows() >= 1 && batch.ids.rows() <= batch_rows(batch.ids.cols()));
@@ -76,6 +78,8 @@ class HashedEngine : public NetworkEngine {
   std::string description() const override { return "hashed"; }
 
   int64_t starts_left = -1;  // throws when it comes to 0
+  int64_t stop_at = -1;      // asks to be stopped at this start
+  std::atomic<bool> stop{false};
   int64_t starts = 0, sequences = 0;
   std::multiset<std::vector<int32_t>> seen;
 

@@ -24,8 +24,9 @@ class EmbedResume : public testing::Test {
     request_.input = input_;
     request_.out = folder_.path("expected.npy");
     request_.by_sentence = true;  // with ids beside
-    request_.window_sentences = 40;
+    request_.options.window = 40;
     request_.threads = 2;
+    request_.force = true;
     HashedEngine engine;
     run_corpus(request_, engine);
     batches_ = engine.starts;
@@ -47,7 +48,7 @@ class EmbedResume : public testing::Test {
   }
   void remove_all() {
     for (const char* name : {"v.npy", "v.ids.tsv", "v.empty.txt"}) {
-      for (const char* end : {"", ".partial", ".journal"}) {
+      for (const char* end : {"", ".partial", ".journal", ".window"}) {
         std::filesystem::remove(folder_.path(std::string(name) + end));
       }
     }
@@ -76,6 +77,53 @@ TEST_F(EmbedResume, StoppedAtAnyBatchTheFilesComeOutTheSame) {
     remove_all();
   }
   EXPECT_GT(resumed, stops / 4);
+}
+
+TEST_F(EmbedResume, StoppedOnRequestNothingIsEncodedTwice) {
+  request_.options.window = 400;  // one window: it is stopped in the middle
+  HashedEngine whole;
+  const EmbedReport expected = run_corpus(request_, whole);
+  remove_all();
+  int64_t kept = 0;
+  for (int64_t n = 2; n < whole.starts; n += 1 + n / 4) {
+    HashedEngine stopped, rest;
+    stopped.stop_at = n;
+    request_.stop = &stopped.stop;
+
+    const EmbedReport first = run_corpus(request_, stopped);
+    request_.stop = nullptr;
+    EXPECT_TRUE(first.stopped);
+    EXPECT_FALSE(exists(request_.out));
+    const EmbedReport second = run_corpus(request_, rest);
+
+    EXPECT_FALSE(second.stopped);
+    EXPECT_EQ(stopped.sequences + rest.sequences, whole.sequences) << n;
+    EXPECT_EQ(second.counts.to_json(), expected.counts.to_json()) << n;
+    EXPECT_EQ(files() == expected_, true) << n;
+    EXPECT_FALSE(exists(request_.out + ".window"));
+    kept += stopped.sequences;
+    remove_all();
+  }
+  EXPECT_GT(kept, 0);
+}
+
+TEST_F(EmbedResume, WhatWasKeptOfAWindowIsNotTrusted) {
+  request_.options.window = 400;
+  HashedEngine stopped;
+  stopped.stop_at = batches_ / 8;
+  request_.stop = &stopped.stop;
+  EXPECT_TRUE(run_corpus(request_, stopped).stopped);
+  request_.stop = nullptr;
+  const std::string kept = request_.out + ".window";
+  std::string bytes = read_text(kept);
+  ASSERT_GT(bytes.size(), 100u);
+  bytes[50] ^= 1;
+  write_text(kept, bytes);
+
+  HashedEngine engine;
+  run_corpus(request_, engine);
+
+  EXPECT_EQ(files() == expected_, true);
 }
 
 TEST_F(EmbedResume, KilledTwentyTimesTheFilesComeOutTheSame) {
@@ -170,10 +218,10 @@ TEST_F(EmbedResume, AChangedInputModelOrSettingIsRefusedByName) {
   };
   refused(request_, {{"model", "other"}}, "model 'hashed', this one has 'other'");
   CorpusRequest changed = request_;
-  changed.dtype = DType::f16;
+  changed.options.dtype = DType::f16;
   refused(changed, {{"model", "hashed"}}, "dtype 'float32', this one has 'float16'");
   changed = request_;
-  changed.language = Language::kChinese;
+  changed.options.lang = Language::kChinese;
   refused(changed, {{"model", "hashed"}}, "lang 'en', this one has 'zh'");
   const std::string text = read_text(input_);
   write_text(input_, text + "more\n");

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "host/embed/known_reviews.h"
 #include "host/embed/review_sums.h"
 #include "host/embed/reviews.h"
 #include "host/io/npy.h"
@@ -24,7 +25,7 @@ class EmbedReviews : public testing::Test {
   EmbedReport run(const Domain& domain, HashedEngine& engine, ReviewsRequest request = {},
                   const std::string& name = "hashed") {
     EmbeddingModel model{small_tokenizer(), engine, 24, {{"model", name}}};
-    request.window_sentences = 30;
+    request.options.window = 30;
     return embed_reviews(domain, request, model);
   }
 
@@ -124,7 +125,7 @@ TEST_F(EmbedReviews, WhatIsThereIsNotMadeAgainNorSilentlyReplaced) {
       << error;
   ReviewsRequest fresh;
   fresh.fresh = true;
-  fresh.dtype = DType::f16;
+  fresh.options.dtype = DType::f16;
   run(domain, idle, fresh, "another");
   EXPECT_EQ(load_review_sums(domain).dtype, DType::f16);
 }
@@ -161,6 +162,60 @@ TEST_F(EmbedReviews, AStaleSetIsRefused) {
     }
   }
   EXPECT_NE(error_of(load).find("was made from other"), std::string::npos) << error_of(load);
+}
+
+TEST_F(EmbedReviews, VectorsOfTheSameTextsAreTakenFromAnotherDirectory) {
+  const std::string other = folder_.path("other");
+  PrepareOptions options;
+  options.seed = 5;  // other splits of the same reviews
+  run_prepare({folder_.path("s")}, {folder_.path("t")}, other, options);
+  HashedEngine first, fresh, reusing;
+  for (const char* name : {"source", "target"}) run(load_domain(data_, name), first);
+  const Domain domain = load_domain(other, "target");
+  const std::set<std::string> described = {"target/embed.json"};
+  run(domain, fresh);
+  const auto expected = files_of(other, described);
+  ReviewsRequest request;
+  request.fresh = true;
+  request.reuse = embedded_beside(other);
+  ASSERT_EQ(request.reuse, std::vector<std::filesystem::path>{data_});
+
+  const EmbedReport report = run(domain, reusing, request);
+
+  EXPECT_EQ(files_of(other, described) == expected, true);
+  EXPECT_GT(report.reused, domain.train.size() / 2);
+  EXPECT_LT(report.reused, domain.train.size());
+  EXPECT_LT(reusing.sequences, fresh.sequences / 2);
+  // Vectors of another model are not taken.
+  EXPECT_EQ(run(domain, reusing, request, "another").reused, 0);
+}
+
+TEST_F(EmbedReviews, AFirstLookWritesNothing) {
+  const Domain domain = load_domain(data_, "target");
+  const auto before = files_of(data_);
+  HashedEngine engine;
+  EmbeddingModel model{small_tokenizer(), engine, 24, {{"model", "hashed"}}};
+
+  const EmbedReport report = try_reviews(domain, {}, 20, model);
+
+  EXPECT_EQ(report.rows, 20);
+  EXPECT_GT(report.share, 0);
+  EXPECT_LT(report.share, 0.5);
+  EXPECT_EQ(files_of(data_) == before, true);
+}
+
+TEST_F(EmbedReviews, FilesOfOthersAreReplacedByForceOnly) {
+  const Domain domain = load_domain(data_, "target");
+  const std::string foreign = (domain.path / "review_sums.npy").string();
+  write_text(foreign, "mine");
+  HashedEngine engine;
+
+  EXPECT_NE(error_of([&] { run(domain, engine); }).find("--force"), std::string::npos);
+  EXPECT_EQ(read_text(foreign), "mine");
+  ReviewsRequest request;
+  request.force = true;
+  run(domain, engine, request);
+  EXPECT_EQ(load_review_sums(domain).width, engine.width());
 }
 
 }  // namespace
