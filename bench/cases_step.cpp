@@ -1,12 +1,12 @@
 #include <fmt/format.h>
 
-#include <chrono>
 #include <cmath>
 #include <map>
 
 #include "bench/cases.h"
 #include "bench/inputs.h"
 #include "bench/step_world.h"
+#include "host/core/stopwatch.h"
 #include "host/train/step_runner.h"
 
 namespace cfaa::bench {
@@ -37,11 +37,10 @@ struct Training {
   // One step, and the seconds of each of its parts.
   void run_by_parts(std::map<std::string, std::vector<double>>& seconds) {
     runner.load(step++);
-    auto start = std::chrono::steady_clock::now();
+    Stopwatch watch;
     const PartDone done = [&](const char* part) {
-      const auto now = std::chrono::steady_clock::now();
-      seconds[part].push_back(std::chrono::duration<double>(now - start).count());
-      start = now;
+      seconds[part].push_back(watch.seconds());
+      watch = Stopwatch();
     };
     model.step(context, runner.batch(), train.loss, MathMode::fp32, nullptr, &done);
   }
@@ -110,10 +109,9 @@ class StepBench {
       training.run_by_parts(seconds);
       training.runner.pause();
       if (context_.device() != DeviceKind::cpu) continue;
-      const auto start = std::chrono::steady_clock::now();
+      const Stopwatch watch;
       training.assembler.assemble(training.step, layout.at(memory.view().data));
-      seconds["assemble"].push_back(
-          std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
+      seconds["assemble"].push_back(watch.seconds());
     }
     std::vector<Part> result;
     for (const char* name :

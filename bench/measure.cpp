@@ -1,9 +1,9 @@
 #include "bench/measure.h"
 
 #include <algorithm>
-#include <chrono>
 #include <memory>
 
+#include "host/core/stopwatch.h"
 #include "host/core/tensor.h"
 #if CFAA_HAS_CUDA
 #include "cuda/event_timer.h"
@@ -11,12 +11,6 @@
 
 namespace cfaa::bench {
 namespace {
-
-using Clock = std::chrono::steady_clock;
-
-double since(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
 
 // Larger than the last-level cache of current machines, so that a write of it leaves nothing
 // behind.
@@ -31,10 +25,10 @@ double time_once(Context& context, const std::function<void()>& work) {
 #if CFAA_HAS_CUDA
   if (context.device() == DeviceKind::cuda) return cuda::seconds_on_device(context, work);
 #endif
-  const Clock::time_point start = Clock::now();
+  const Stopwatch watch;
   work();
   context.runtime().synchronize();
-  return since(start);
+  return watch.seconds();
 }
 
 }  // namespace
@@ -52,8 +46,9 @@ Timing measure(Context& context, const std::function<void()>& work, const Plan& 
   context.runtime().synchronize();
 
   std::vector<double> times;
-  const Clock::time_point start = Clock::now();
-  while (static_cast<int>(times.size()) < plan.least_repetitions || since(start) < plan.seconds) {
+  const Stopwatch watch;
+  while (static_cast<int>(times.size()) < plan.least_repetitions ||
+         watch.seconds() < plan.seconds) {
     if (!back_to_back) {
       sweep.fill_zero();
       context.runtime().synchronize();

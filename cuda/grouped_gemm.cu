@@ -5,6 +5,7 @@
 
 #include "cuda/launch.h"
 #include "host/core/error.h"
+#include "host/core/instantiate.h"
 
 #if !CFAA_EMULATED
 #include <cutlass/cutlass.h>
@@ -208,9 +209,6 @@ void grouped_gemm(Context& context, Transpose ta, Transpose tb,
   run_plain(context, ta, tb, problems, epilogue);
 }
 
-template void grouped_gemm<float>(Context&, Transpose, Transpose,
-                                  std::span<const GemmProblem<float>>, GroupedEpilogue, MathMode);
-template void grouped_gemm<double>(Context&, Transpose, Transpose,
-                                   std::span<const GemmProblem<double>>, GroupedEpilogue, MathMode);
+CFAA_FOR_FLOAT_AND_DOUBLE(grouped_gemm);
 
 }  // namespace cfaa::cuda

@@ -9,6 +9,7 @@
 #include "cuda/graph.h"
 #include "cuda/launch.h"
 #include "host/core/error.h"
+#include "host/core/instantiate.h"
 
 namespace cfaa::cuda {
 namespace {
@@ -205,12 +206,8 @@ void eigen_symmetric(Context& context, View<T, 3> a, MatrixView<T> values, Eigen
          static_cast<int>(batch), FaultCode::eigensolver_failed, site, context.fault_latch());
 }
 
-#define CFAA_INSTANTIATE(T)                                                              \
-  template void inverse_cholesky_factor<T>(Context&, View<T, 3>, View<T, 3>, FaultSite); \
-  template int inverse_of_lower_triangle<T>(Context&, MatrixView<T>);                    \
-  template void eigen_symmetric<T>(Context&, View<T, 3>, MatrixView<T>, Eigenvectors, FaultSite);
-CFAA_INSTANTIATE(float)
-CFAA_INSTANTIATE(double)
-#undef CFAA_INSTANTIATE
+CFAA_FOR_FLOAT_AND_DOUBLE(inverse_cholesky_factor);
+CFAA_FOR_FLOAT_AND_DOUBLE(inverse_of_lower_triangle);
+CFAA_FOR_FLOAT_AND_DOUBLE(eigen_symmetric);
 
 }  // namespace cfaa::cuda

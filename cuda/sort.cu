@@ -3,6 +3,7 @@
 #include "cuda/check.h"
 #include "cuda/launch.h"
 #include "host/core/error.h"
+#include "host/core/instantiate.h"
 
 #if !CFAA_EMULATED
 #include <cub/device/device_radix_sort.cuh>
@@ -137,9 +138,6 @@ void segmented_sum(Context& context, VectorView<const T> values, VectorView<cons
 #endif
 }
 
-template void segmented_sum<float>(Context&, VectorView<const float>, VectorView<const int32_t>,
-                                   VectorView<float>);
-template void segmented_sum<double>(Context&, VectorView<const double>, VectorView<const int32_t>,
-                                    VectorView<double>);
+CFAA_FOR_FLOAT_AND_DOUBLE(segmented_sum);
 
 }  // namespace cfaa::cuda

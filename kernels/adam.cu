@@ -138,14 +138,8 @@ void adam_rows(Context& context, const StepState* state, const TouchedRows<T>& t
          m.data, v.data, static_cast<int>(columns));
 }
 
-#define CFAA_INSTANTIATE(T)                                                               \
-  template void gradient_norm<T>(Context&, MatrixView<const T>, const int32_t*, double*); \
-  template void adam<T>(Context&, const StepState*, VectorView<const T>, VectorView<T>,   \
-                        VectorView<T>, VectorView<T>);                                    \
-  template void adam_rows<T>(Context&, const StepState*, const TouchedRows<T>&,           \
-                             MatrixView<const T>, MatrixView<T>, MatrixView<T>, MatrixView<T>);
-CFAA_INSTANTIATE(float)
-CFAA_INSTANTIATE(double)
-#undef CFAA_INSTANTIATE
+CFAA_FOR_FLOAT_AND_DOUBLE(gradient_norm);
+CFAA_FOR_FLOAT_AND_DOUBLE(adam);
+CFAA_FOR_FLOAT_AND_DOUBLE(adam_rows);
 
 }  // namespace cfaa::cuda

@@ -129,14 +129,6 @@ template <typename T>
 __device__ __forceinline__ T warp_sum(T value) {
   return warp_reduce(value, Sum{});
 }
-template <typename T>
-__device__ __forceinline__ T warp_max(T value) {
-  return warp_reduce(value, Max{});
-}
-template <typename T>
-__device__ __forceinline__ T warp_min(T value) {
-  return warp_reduce(value, Min{});
-}
 
 // Over the block; every thread gets the same bits, in an order that depends on nothing but the size
 // of the block. Two barriers: the second lets the next reduction reuse the warps' slots.

@@ -23,6 +23,7 @@
 #include "cuda/launch.h"
 #include "cuda/nvtx.h"
 #include "host/core/error.h"
+#include "host/core/instantiate.h"
 #include "kernels/all_pairs.cuh"
 #include "kernels/coupling.cuh"
 
@@ -347,9 +348,6 @@ void coupling(Context& context, MatrixView<const T> source, MatrixView<const T> 
   }
 }
 
-template void coupling<float>(Context&, MatrixView<const float>, MatrixView<const float>,
-                              const CouplingOptions&, View<float, 3>, const Coupling<float>&);
-template void coupling<double>(Context&, MatrixView<const double>, MatrixView<const double>,
-                               const CouplingOptions&, View<double, 3>, const Coupling<double>&);
+CFAA_FOR_FLOAT_AND_DOUBLE(coupling);
 
 }  // namespace cfaa::cuda

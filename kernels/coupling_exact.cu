@@ -4,6 +4,7 @@
 
 #include "cuda/launch.h"
 #include "cuda/nvtx.h"
+#include "host/core/instantiate.h"
 #include "kernels/all_pairs.cuh"
 #include "kernels/coupling.cuh"
 
@@ -88,7 +89,6 @@ void sorted_coupling(Context& context, const CouplingProblem<T>& problem, int64_
   }
 }
 
-template void sorted_coupling<float>(Context&, const CouplingProblem<float>&, int64_t);
-template void sorted_coupling<double>(Context&, const CouplingProblem<double>&, int64_t);
+CFAA_FOR_FLOAT_AND_DOUBLE(sorted_coupling);
 
 }  // namespace cfaa::cuda

@@ -42,7 +42,6 @@ void dropout(Context& context, double p, const StepState* state, uint64_t layer,
          static_cast<T>(1 / (1 - p)), x.data, x.stride[0], static_cast<int>(x.cols()), x.size());
 }
 
-template void dropout<float>(Context&, double, const StepState*, uint64_t, MatrixView<float>);
-template void dropout<double>(Context&, double, const StepState*, uint64_t, MatrixView<double>);
+CFAA_FOR_FLOAT_AND_DOUBLE(dropout);
 
 }  // namespace cfaa::cuda

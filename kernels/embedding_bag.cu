@@ -74,12 +74,7 @@ void embedding_bag_backward(Context& context, MatrixView<const T> dout,
                      touched.bag.data, touched.weight.data, dout, gradient);
 }
 
-#define CFAA_INSTANTIATE(T)                                                                     \
-  template void embedding_bag<T>(Context&, MatrixView<const T>, const Bags<T>&, MatrixView<T>); \
-  template void embedding_bag_backward<T>(Context&, MatrixView<const T>, const TouchedRows<T>&, \
-                                          MatrixView<T>);
-CFAA_INSTANTIATE(float)
-CFAA_INSTANTIATE(double)
-#undef CFAA_INSTANTIATE
+CFAA_FOR_FLOAT_AND_DOUBLE(embedding_bag);
+CFAA_FOR_FLOAT_AND_DOUBLE(embedding_bag_backward);
 
 }  // namespace cfaa::cuda

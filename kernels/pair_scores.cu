@@ -216,9 +216,6 @@ void pair_scores(Context& context, MatrixView<const T> users, MatrixView<const T
          add, scores.data, scores.stride[0]);
 }
 
-template void pair_scores<float>(Context&, MatrixView<const float>, MatrixView<const float>,
-                                 std::span<const PairLayer<float>>, bool, MatrixView<float>);
-template void pair_scores<double>(Context&, MatrixView<const double>, MatrixView<const double>,
-                                  std::span<const PairLayer<double>>, bool, MatrixView<double>);
+CFAA_FOR_FLOAT_AND_DOUBLE(pair_scores);
 
 }  // namespace cfaa::cuda

@@ -62,13 +62,7 @@ void row_dot_backward(Context& context, MatrixView<const T> u, MatrixView<const 
          static_cast<int>(u.cols()));
 }
 
-#define CFAA_INSTANTIATE(T)                                                                     \
-  template void row_dot<T>(Context&, MatrixView<const T>, MatrixView<const T>, double,          \
-                           VectorView<T>);                                                      \
-  template void row_dot_backward<T>(Context&, MatrixView<const T>, MatrixView<const T>, double, \
-                                    VectorView<const T>, MatrixView<T>, MatrixView<T>);
-CFAA_INSTANTIATE(float)
-CFAA_INSTANTIATE(double)
-#undef CFAA_INSTANTIATE
+CFAA_FOR_FLOAT_AND_DOUBLE(row_dot);
+CFAA_FOR_FLOAT_AND_DOUBLE(row_dot_backward);
 
 }  // namespace cfaa::cuda

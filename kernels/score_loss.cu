@@ -134,13 +134,7 @@ void pairwise_loss(Context& context, VectorView<const T> score, int64_t negative
          static_cast<int>(negatives), loss.data, dscore.data, context.fault_latch());
 }
 
-#define CFAA_INSTANTIATE(T)                                                                   \
-  template void cross_entropy<T>(Context&, VectorView<const T>, VectorView<const T>,          \
-                                 VectorView<const T>, VectorView<T>, VectorView<T>);          \
-  template void pairwise_loss<T>(Context&, VectorView<const T>, int64_t, VectorView<const T>, \
-                                 VectorView<T>, VectorView<T>);
-CFAA_INSTANTIATE(float)
-CFAA_INSTANTIATE(double)
-#undef CFAA_INSTANTIATE
+CFAA_FOR_FLOAT_AND_DOUBLE(cross_entropy);
+CFAA_FOR_FLOAT_AND_DOUBLE(pairwise_loss);
 
 }  // namespace cfaa::cuda

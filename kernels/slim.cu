@@ -233,9 +233,6 @@ void slim(Context& context, std::span<const MatrixView<const T>> sets, const Sli
   }
 }
 
-template void slim<float>(Context&, std::span<const MatrixView<const float>>, const SlimOptions&,
-                          const Slim&);
-template void slim<double>(Context&, std::span<const MatrixView<const double>>, const SlimOptions&,
-                           const Slim&);
+CFAA_FOR_FLOAT_AND_DOUBLE(slim);
 
 }  // namespace cfaa::cuda

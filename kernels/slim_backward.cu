@@ -116,12 +116,6 @@ void slim_backward(Context& context, std::span<const MatrixView<const T>> sets, 
   }
 }
 
-#define CFAA_INSTANTIATE(T)                                                                      \
-  template void slim_backward<T>(Context&, std::span<const MatrixView<const T>>,                 \
-                                 const SlimOptions&, const Slim&, View<const double, 3>, double, \
-                                 std::span<const MatrixView<T>>);
-CFAA_INSTANTIATE(float)
-CFAA_INSTANTIATE(double)
-#undef CFAA_INSTANTIATE
+CFAA_FOR_FLOAT_AND_DOUBLE(slim_backward);
 
 }  // namespace cfaa::cuda

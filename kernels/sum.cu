@@ -34,7 +34,6 @@ void sum(Context& context, VectorView<const T> values, double scale, VectorView<
          values.size(), scale, out.data);
 }
 
-template void sum<float>(Context&, VectorView<const float>, double, VectorView<float>);
-template void sum<double>(Context&, VectorView<const double>, double, VectorView<double>);
+CFAA_FOR_FLOAT_AND_DOUBLE(sum);
 
 }  // namespace cfaa::cuda

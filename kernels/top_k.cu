@@ -351,13 +351,7 @@ void top_k_finish(Context& context, const DotProducts<T>& dots, const TopKCandid
          Dots<T>(dots), state, item.data, score.data);
 }
 
-#define CFAA_INSTANTIATE(T)                                                                     \
-  template void top_k_update<T>(Context&, MatrixView<const float>, int64_t, float,              \
-                                const RowItems&, const DotProducts<T>&, const TopKCandidates&); \
-  template void top_k_finish<T>(Context&, const DotProducts<T>&, const TopKCandidates&,         \
-                                MatrixView<int32_t>, MatrixView<double>);
-CFAA_INSTANTIATE(float)
-CFAA_INSTANTIATE(double)
-#undef CFAA_INSTANTIATE
+CFAA_FOR_FLOAT_AND_DOUBLE(top_k_update);
+CFAA_FOR_FLOAT_AND_DOUBLE(top_k_finish);
 
 }  // namespace cfaa::cuda

@@ -13,6 +13,7 @@
 
 #include "cuda/launch.h"
 #include "cuda/nvtx.h"
+#include "host/core/instantiate.h"
 #include "kernels/latch.cuh"
 #include "kernels/typical_samples.cuh"
 
@@ -259,9 +260,6 @@ void typical_samples(Context& context, EmbeddingPairs<T> pairs,
   }
 }
 
-template void typical_samples<float>(Context&, EmbeddingPairs<float>, const TypicalSamplesOptions&,
-                                     const TypicalSamples<float>&);
-template void typical_samples<double>(Context&, EmbeddingPairs<double>,
-                                      const TypicalSamplesOptions&, const TypicalSamples<double>&);
+CFAA_FOR_FLOAT_AND_DOUBLE(typical_samples);
 
 }  // namespace cfaa::cuda

@@ -5,6 +5,7 @@
 
 #include "cuda/launch.h"
 #include "cuda/nvtx.h"
+#include "host/core/instantiate.h"
 #include "kernels/typical_samples.cuh"
 
 namespace cfaa::cuda {
@@ -111,11 +112,6 @@ void typical_samples_backward(Context& context, EmbeddingPairs<T> pairs,
   }
 }
 
-#define CFAA_INSTANTIATE(T)                                                                        \
-  template void typical_samples_backward<T>(Context&, EmbeddingPairs<T>, const TypicalSamples<T>&, \
-                                            View<const T, 3>, double, GradientPairs<T>);
-CFAA_INSTANTIATE(float)
-CFAA_INSTANTIATE(double)
-#undef CFAA_INSTANTIATE
+CFAA_FOR_FLOAT_AND_DOUBLE(typical_samples_backward);
 
 }  // namespace cfaa::cuda

@@ -1,7 +1,5 @@
 #include "bench/peaks/peak_rates.h"
 
-#include "host/ops/dispatch.h"
-
 namespace cfaa {
 
 template <class T>
@@ -14,11 +12,7 @@ double run_exponentials(Context& context, double count, VectorView<T> sink) {
   return CFAA_DISPATCH(context, run_exponentials<T>)(context, count, sink);
 }
 
-#define CFAA_INSTANTIATE(T)                                              \
-  template double run_multiply_adds<T>(Context&, double, VectorView<T>); \
-  template double run_exponentials<T>(Context&, double, VectorView<T>);
-CFAA_INSTANTIATE(float)
-CFAA_INSTANTIATE(double)
-#undef CFAA_INSTANTIATE
+CFAA_FOR_FLOAT_AND_DOUBLE(run_multiply_adds);
+CFAA_FOR_FLOAT_AND_DOUBLE(run_exponentials);
 
 }  // namespace cfaa

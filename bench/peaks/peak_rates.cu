@@ -66,9 +66,7 @@ double run_exponentials(Context& context, double count, VectorView<T> sink) {
   return run_chains<T, Exponential>(context, count, sink);
 }
 
-template double run_multiply_adds<float>(Context&, double, VectorView<float>);
-template double run_multiply_adds<double>(Context&, double, VectorView<double>);
-template double run_exponentials<float>(Context&, double, VectorView<float>);
-template double run_exponentials<double>(Context&, double, VectorView<double>);
+CFAA_FOR_FLOAT_AND_DOUBLE(run_multiply_adds);
+CFAA_FOR_FLOAT_AND_DOUBLE(run_exponentials);
 
 }  // namespace cfaa::cuda

@@ -5,30 +5,16 @@
 
 #include "host/core/context.h"
 #include "host/core/view.h"
+#include "host/ops/dispatch.h"
 
 namespace cfaa {
 
 // Does at least `count` fused multiply-adds (2 flops each), or exponentials, spread over all
 // threads of the device, and stores something that depends on all of them, so that none can be left
 // out. Returns how many it did. `sink` is (1).
-template <class T>
-double run_multiply_adds(Context& context, double count, VectorView<T> sink);
-template <class T>
-double run_exponentials(Context& context, double count, VectorView<T> sink);
-
-// The implementations: bench/peaks/peak_rates_cpu.cpp and bench/peaks/peak_rates.cu.
-namespace cpu {
-template <class T>
-double run_multiply_adds(Context& context, double count, VectorView<T> sink);
-template <class T>
-double run_exponentials(Context& context, double count, VectorView<T> sink);
-}  // namespace cpu
-
-namespace cuda {
-template <class T>
-double run_multiply_adds(Context& context, double count, VectorView<T> sink);
-template <class T>
-double run_exponentials(Context& context, double count, VectorView<T> sink);
-}  // namespace cuda
+CFAA_OP(template <class T>
+        double run_multiply_adds(Context& context, double count, VectorView<T> sink));
+CFAA_OP(template <class T>
+        double run_exponentials(Context& context, double count, VectorView<T> sink));
 
 }  // namespace cfaa

@@ -13,6 +13,7 @@
 
 #include "bench/peaks/peak_rates.h"
 #include "host/cpu/exp2-inl.h"
+#include "host/cpu/vector_dispatch.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace cfaa::cpu::HWY_NAMESPACE {
@@ -63,19 +64,6 @@ T exponentials(int64_t rounds) {
   return hn::GetLane(hn::SumOfLanes(d, sum));
 }
 
-float multiply_adds_float(int64_t rounds) {
-  return multiply_adds<float>(rounds);
-}
-double multiply_adds_double(int64_t rounds) {
-  return multiply_adds<double>(rounds);
-}
-float exponentials_float(int64_t rounds) {
-  return exponentials<float>(rounds);
-}
-double exponentials_double(int64_t rounds) {
-  return exponentials<double>(rounds);
-}
-
 // Elements that a round touches.
 int64_t round_bytes() {
   return kChains * static_cast<int64_t>(hn::Lanes(hn::ScalableTag<uint8_t>()));
@@ -88,10 +76,6 @@ HWY_AFTER_NAMESPACE();
 namespace cfaa::cpu {
 namespace {
 
-HWY_EXPORT(multiply_adds_float);
-HWY_EXPORT(multiply_adds_double);
-HWY_EXPORT(exponentials_float);
-HWY_EXPORT(exponentials_double);
 HWY_EXPORT(round_bytes);
 
 template <class T, class Run>
@@ -111,22 +95,18 @@ double run_on_all_threads(Context& context, double count, VectorView<T> sink, Ru
 
 }  // namespace
 
-template <>
-double run_multiply_adds<float>(Context& context, double count, VectorView<float> sink) {
-  return run_on_all_threads(context, count, sink, HWY_DYNAMIC_DISPATCH(multiply_adds_float));
+template <class T>
+double run_multiply_adds(Context& context, double count, VectorView<T> sink) {
+  return run_on_all_threads(context, count, sink, CFAA_VECTOR_DISPATCH(multiply_adds<T>));
 }
-template <>
-double run_multiply_adds<double>(Context& context, double count, VectorView<double> sink) {
-  return run_on_all_threads(context, count, sink, HWY_DYNAMIC_DISPATCH(multiply_adds_double));
+
+template <class T>
+double run_exponentials(Context& context, double count, VectorView<T> sink) {
+  return run_on_all_threads(context, count, sink, CFAA_VECTOR_DISPATCH(exponentials<T>));
 }
-template <>
-double run_exponentials<float>(Context& context, double count, VectorView<float> sink) {
-  return run_on_all_threads(context, count, sink, HWY_DYNAMIC_DISPATCH(exponentials_float));
-}
-template <>
-double run_exponentials<double>(Context& context, double count, VectorView<double> sink) {
-  return run_on_all_threads(context, count, sink, HWY_DYNAMIC_DISPATCH(exponentials_double));
-}
+
+CFAA_FOR_FLOAT_AND_DOUBLE(run_multiply_adds);
+CFAA_FOR_FLOAT_AND_DOUBLE(run_exponentials);
 
 }  // namespace cfaa::cpu
 #endif  // HWY_ONCE

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "host/core/error.h"
-#include "host/core/philox.h"
+#include "host/core/normal.h"
 #include "host/io/safetensors.h"
 
 namespace cfaa::test {
@@ -180,10 +180,7 @@ ReferenceEncoder random_encoder(const EncoderShape& shape, uint64_t seed, DType 
     for (const int64_t extent : extents) count *= extent;
     ++stream;
     for (int64_t i = 0; i < count; ++i) {
-      const Philox::Block draw = random(static_cast<uint64_t>(i), stream);
-      const double u = (draw.word[0] + 0.5) / 4294967296.0;
-      const double v = (draw.word[1] + 0.5) / 4294967296.0;
-      const double n = std::sqrt(-2 * std::log(u)) * std::cos(2 * std::numbers::pi * v);
+      const double n = standard_normal(random(static_cast<uint64_t>(i), stream));
       values.values.push_back(rounded_to(stored, static_cast<float>(mean + spread * n)));
     }
     encoder.tensors[name] = std::move(values);

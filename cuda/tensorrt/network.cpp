@@ -7,7 +7,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <chrono>
 #include <functional>
 
 #include "cuda/tensorrt/cache.h"
@@ -15,6 +14,7 @@
 #include "cuda/tensorrt/layers.h"
 #include "cuda/tensorrt/library.h"
 #include "host/core/log.h"
+#include "host/core/stopwatch.h"
 
 namespace cfaa::cuda {
 namespace {
@@ -289,12 +289,11 @@ std::unique_ptr<NetworkEngine> TensorRTBuilder::build(Node output) {
 
   log_info(fmt::format("TensorRT {} builds the encoder's engine for {} in {}: this takes minutes",
                        identity.tensorrt, identity.gpu, name_of(identity.precision)));
-  const auto begin = std::chrono::steady_clock::now();
+  const Stopwatch watch;
   const std::unique_ptr<nvinfer1::IHostMemory> built = build_engine(output, cache, identity);
   const std::span<const std::byte> bytes(static_cast<const std::byte*>(built->data()),
                                          built->size());
-  const double seconds =
-      std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  const double seconds = watch.seconds();
   const std::string path = cache.keep_engine(bytes);
   log_info(fmt::format("the encoder's engine took {:.1f} s to build{}", seconds,
                        path.empty() ? "" : " and is kept in " + path));

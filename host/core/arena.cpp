@@ -25,14 +25,6 @@ Arena::~Arena() {
   }
 }
 
-std::size_t Arena::reserved_bytes() const {
-  std::size_t sum = 0;
-  for (const Block& block : blocks_) sum += block.bytes;
-  for (const Block& piece : pieces_) sum += piece.bytes;
-  for (const auto& [bytes, idle] : idle_pieces_) sum += bytes * idle.size();
-  return sum;
-}
-
 void Arena::add_block(std::size_t bytes) {
   blocks_.push_back({static_cast<char*>(runtime_.allocate(bytes)), bytes});
   ++allocations_;

@@ -38,7 +38,6 @@ class Arena {
   void reserve(std::size_t bytes);
 
   std::size_t peak_bytes() const { return peak_; }           // most ever in use at once
-  std::size_t reserved_bytes() const;                        // held from the device
   std::int64_t allocations() const { return allocations_; }  // blocks ever asked of the device
 
   // Gives back, at its end, what was taken since its start.

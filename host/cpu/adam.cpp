@@ -12,6 +12,7 @@
 #include <cstdint>
 
 #include "host/cpu/problems.h"
+#include "host/cpu/vector_dispatch.h"
 #include "host/ops/adam.h"
 
 #ifndef CFAA_HOST_CPU_ADAM_ONCE
@@ -109,19 +110,6 @@ double sum_of_squares(const T* x, int64_t n) {
   return sum;
 }
 
-void update_float(const AdamStep<float>& s, const Parameters<float>& p) {
-  update(s, p);
-}
-void update_double(const AdamStep<double>& s, const Parameters<double>& p) {
-  update(s, p);
-}
-double sum_of_squares_float(const float* x, int64_t n) {
-  return sum_of_squares(x, n);
-}
-double sum_of_squares_double(const double* x, int64_t n) {
-  return sum_of_squares(x, n);
-}
-
 }  // namespace
 }  // namespace cfaa::cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
@@ -129,24 +117,6 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace cfaa::cpu {
 namespace {
-
-HWY_EXPORT(update_float);
-HWY_EXPORT(update_double);
-HWY_EXPORT(sum_of_squares_float);
-HWY_EXPORT(sum_of_squares_double);
-
-void run(const AdamStep<float>& s, const Parameters<float>& p) {
-  HWY_DYNAMIC_DISPATCH(update_float)(s, p);
-}
-void run(const AdamStep<double>& s, const Parameters<double>& p) {
-  HWY_DYNAMIC_DISPATCH(update_double)(s, p);
-}
-double squares(const float* x, int64_t n) {
-  return HWY_DYNAMIC_DISPATCH(sum_of_squares_float)(x, n);
-}
-double squares(const double* x, int64_t n) {
-  return HWY_DYNAMIC_DISPATCH(sum_of_squares_double)(x, n);
-}
 
 constexpr int64_t kElementsAtOnce = 16384;
 
@@ -165,6 +135,7 @@ void gradient_norm(Context& context, MatrixView<const T> gradient, const int32_t
   const int64_t size = rows * columns;
   const int64_t chunks = (size + kElementsAtOnce - 1) / kElementsAtOnce;
   const auto parts = context.scratch().take<double, 1>({chunks});
+  const auto squares = CFAA_VECTOR_DISPATCH(sum_of_squares<T>);
   context.threads().parallel_for(chunks, 1, [&](int64_t begin, int64_t end, int) {
     for (int64_t chunk = begin; chunk < end; ++chunk) {
       double sum = 0;
@@ -197,6 +168,7 @@ void adam(Context& context, const StepState* state, VectorView<const T> gradient
           VectorView<T> m, VectorView<T> v) {
   if (latched(context)) return;
   const AdamStep<T> step(*state, state->learning_rate, state->weight_decay);
+  const auto run = CFAA_VECTOR_DISPATCH(update<T>);
   context.threads().parallel_for(w.size(), kElementsAtOnce, [&](int64_t begin, int64_t end, int) {
     run(step, Parameters<T>{gradient.data + begin, w.data + begin, m.data + begin, v.data + begin,
                             end - begin});
@@ -208,6 +180,7 @@ void adam_rows(Context& context, const StepState* state, const TouchedRows<T>& t
                MatrixView<const T> gradient, MatrixView<T> w, MatrixView<T> m, MatrixView<T> v) {
   if (latched(context)) return;
   const AdamStep<T> step(*state, state->table_rate, state->table_decay);
+  const auto run = CFAA_VECTOR_DISPATCH(update<T>);
   const int64_t columns = w.cols();
   const int64_t rows_at_once = std::max<int64_t>(1, kElementsAtOnce / columns);
   context.threads().parallel_for(
@@ -220,15 +193,9 @@ void adam_rows(Context& context, const StepState* state, const TouchedRows<T>& t
       });
 }
 
-#define CFAA_INSTANTIATE(T)                                                               \
-  template void gradient_norm<T>(Context&, MatrixView<const T>, const int32_t*, double*); \
-  template void adam<T>(Context&, const StepState*, VectorView<const T>, VectorView<T>,   \
-                        VectorView<T>, VectorView<T>);                                    \
-  template void adam_rows<T>(Context&, const StepState*, const TouchedRows<T>&,           \
-                             MatrixView<const T>, MatrixView<T>, MatrixView<T>, MatrixView<T>);
-CFAA_INSTANTIATE(float)
-CFAA_INSTANTIATE(double)
-#undef CFAA_INSTANTIATE
+CFAA_FOR_FLOAT_AND_DOUBLE(gradient_norm);
+CFAA_FOR_FLOAT_AND_DOUBLE(adam);
+CFAA_FOR_FLOAT_AND_DOUBLE(adam_rows);
 
 }  // namespace cfaa::cpu
 #endif  // HWY_ONCE

@@ -14,9 +14,6 @@ void add_scaled(Context& context, const double* factor, MatrixView<const T> x, M
   });
 }
 
-template void add_scaled<float>(Context&, const double*, MatrixView<const float>,
-                                MatrixView<float>);
-template void add_scaled<double>(Context&, const double*, MatrixView<const double>,
-                                 MatrixView<double>);
+CFAA_FOR_FLOAT_AND_DOUBLE(add_scaled);
 
 }  // namespace cfaa::cpu

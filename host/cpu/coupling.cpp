@@ -35,6 +35,7 @@
 
 #include "host/core/error.h"
 #include "host/cpu/exp2-inl.h"
+#include "host/cpu/vector_dispatch.h"
 #include "host/ops/coupling.h"
 #include "hwy/highway.h"
 
@@ -305,13 +306,6 @@ SinkhornResult solve(const SinkhornProblem& problem) {
   return result;
 }
 
-SinkhornResult solve_in_float(const SinkhornProblem& problem) {
-  return solve<float>(problem);
-}
-SinkhornResult solve_in_double(const SinkhornProblem& problem) {
-  return solve<double>(problem);
-}
-
 }  // namespace
 }  // namespace cfaa::cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
@@ -319,9 +313,6 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace cfaa::cpu {
 namespace {
-
-HWY_EXPORT(solve_in_float);
-HWY_EXPORT(solve_in_double);
 
 // One problem's input and output.
 template <class T>
@@ -390,12 +381,7 @@ Report sinkhorn(const Problem<T>& problem, const CouplingOptions& options, const
   }
   const double epsilon = std::max(options.epsilon, units.largest_cost / kDoubleCosts);
   const SinkhornProblem scaled = {memory, k, epsilon, options.tolerance, options.iterations};
-  SinkhornResult solved;
-  if constexpr (std::is_same_v<S, float>) {
-    solved = HWY_DYNAMIC_DISPATCH(solve_in_float)(scaled);
-  } else {
-    solved = HWY_DYNAMIC_DISPATCH(solve_in_double)(scaled);
-  }
+  const SinkhornResult solved = CFAA_VECTOR_DISPATCH(solve<S>)(scaled);
 
   const double factor = 2 * units.root_mean_cost * problem.loss_scale;
   for (int64_t i = 0; i < k; ++i) {
@@ -514,10 +500,7 @@ void coupling(Context& context, MatrixView<const T> source, MatrixView<const T> 
   }
 }
 
-template void coupling<float>(Context&, MatrixView<const float>, MatrixView<const float>,
-                              const CouplingOptions&, View<float, 3>, const Coupling<float>&);
-template void coupling<double>(Context&, MatrixView<const double>, MatrixView<const double>,
-                               const CouplingOptions&, View<double, 3>, const Coupling<double>&);
+CFAA_FOR_FLOAT_AND_DOUBLE(coupling);
 
 }  // namespace cfaa::cpu
 #endif  // HWY_ONCE

@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "host/cpu/vector_dispatch.h"
 #include "host/ops/dropout.h"
 
 #ifndef CFAA_HOST_CPU_DROPOUT_ONCE
@@ -102,43 +103,22 @@ void drop(const DropoutTask<T>& task, int64_t begin, int64_t end) {
   }
 }
 
-void drop_float(const DropoutTask<float>& task, int64_t begin, int64_t end) {
-  drop(task, begin, end);
-}
-void drop_double(const DropoutTask<double>& task, int64_t begin, int64_t end) {
-  drop(task, begin, end);
-}
-
 }  // namespace
 }  // namespace cfaa::cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 namespace cfaa::cpu {
-namespace {
-
-HWY_EXPORT(drop_float);
-HWY_EXPORT(drop_double);
-
-void run(const DropoutTask<float>& task, int64_t begin, int64_t end) {
-  HWY_DYNAMIC_DISPATCH(drop_float)(task, begin, end);
-}
-void run(const DropoutTask<double>& task, int64_t begin, int64_t end) {
-  HWY_DYNAMIC_DISPATCH(drop_double)(task, begin, end);
-}
-
-}  // namespace
-
 template <class T>
 void dropout(Context& context, double p, const StepState* state, uint64_t layer, MatrixView<T> x) {
   const DropoutTask<T> task{context.random(), (state->step << 16) + layer, dropout_threshold(p),
                             static_cast<T>(1 / (1 - p)), x};
+  const auto run = CFAA_VECTOR_DISPATCH(drop<T>);
   context.threads().parallel_for(x.size(), kElementsAtOnce,
                                  [&](int64_t begin, int64_t end, int) { run(task, begin, end); });
 }
 
-template void dropout<float>(Context&, double, const StepState*, uint64_t, MatrixView<float>);
-template void dropout<double>(Context&, double, const StepState*, uint64_t, MatrixView<double>);
+CFAA_FOR_FLOAT_AND_DOUBLE(dropout);
 
 }  // namespace cfaa::cpu
 #endif  // HWY_ONCE

@@ -11,6 +11,7 @@
 
 #include <cstdint>
 
+#include "host/cpu/vector_dispatch.h"
 #include "host/ops/embedding_bag.h"
 
 #ifndef CFAA_HOST_CPU_EMBEDDING_BAG_ONCE
@@ -80,13 +81,6 @@ void sum_rows(const RowSums<T>& sums, int64_t begin, int64_t end) {
   }
 }
 
-void sum_rows_float(const RowSums<float>& sums, int64_t begin, int64_t end) {
-  sum_rows(sums, begin, end);
-}
-void sum_rows_double(const RowSums<double>& sums, int64_t begin, int64_t end) {
-  sum_rows(sums, begin, end);
-}
-
 }  // namespace
 }  // namespace cfaa::cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
@@ -95,21 +89,12 @@ HWY_AFTER_NAMESPACE();
 namespace cfaa::cpu {
 namespace {
 
-HWY_EXPORT(sum_rows_float);
-HWY_EXPORT(sum_rows_double);
-
-void run(const RowSums<float>& sums, int64_t begin, int64_t end) {
-  HWY_DYNAMIC_DISPATCH(sum_rows_float)(sums, begin, end);
-}
-void run(const RowSums<double>& sums, int64_t begin, int64_t end) {
-  HWY_DYNAMIC_DISPATCH(sum_rows_double)(sums, begin, end);
-}
-
 // Lists differ in length, so a thread takes few rows at a time.
 constexpr int64_t kRowsAtOnce = 16;
 
 template <class T>
 void sum_in_parallel(Context& context, const RowSums<T>& sums, int64_t rows) {
+  const auto run = CFAA_VECTOR_DISPATCH(sum_rows<T>);
   context.threads().parallel_for(rows, kRowsAtOnce,
                                  [&](int64_t begin, int64_t end, int) { run(sums, begin, end); });
 }
@@ -134,13 +119,8 @@ void embedding_bag_backward(Context& context, MatrixView<const T> dout,
                      touched.count.data[0]);
 }
 
-#define CFAA_INSTANTIATE(T)                                                                     \
-  template void embedding_bag<T>(Context&, MatrixView<const T>, const Bags<T>&, MatrixView<T>); \
-  template void embedding_bag_backward<T>(Context&, MatrixView<const T>, const TouchedRows<T>&, \
-                                          MatrixView<T>);
-CFAA_INSTANTIATE(float)
-CFAA_INSTANTIATE(double)
-#undef CFAA_INSTANTIATE
+CFAA_FOR_FLOAT_AND_DOUBLE(embedding_bag);
+CFAA_FOR_FLOAT_AND_DOUBLE(embedding_bag_backward);
 
 }  // namespace cfaa::cpu
 #endif  // HWY_ONCE

@@ -198,9 +198,6 @@ void graph_wasserstein(Context& context, View<const double, 3> b, double graph_f
   });
 }
 
-template void graph_wasserstein<float>(Context&, View<const double, 3>, double,
-                                       const GraphWasserstein<float>&);
-template void graph_wasserstein<double>(Context&, View<const double, 3>, double,
-                                        const GraphWasserstein<double>&);
+CFAA_FOR_FLOAT_AND_DOUBLE(graph_wasserstein);
 
 }  // namespace cfaa::cpu

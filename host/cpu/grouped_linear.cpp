@@ -104,13 +104,7 @@ void grouped_linear_backward(Context& context, std::span<const LinearLayer<T>> l
       });
 }
 
-#define CFAA_INSTANTIATE(T)                                                                       \
-  template void grouped_linear<T>(Context&, std::span<const LinearLayer<T>>, Activation,          \
-                                  MathMode);                                                      \
-  template void grouped_linear_backward<T>(Context&, std::span<const LinearLayer<T>>, Activation, \
-                                           std::span<const LinearGradient<T>>, MathMode);
-CFAA_INSTANTIATE(float)
-CFAA_INSTANTIATE(double)
-#undef CFAA_INSTANTIATE
+CFAA_FOR_FLOAT_AND_DOUBLE(grouped_linear);
+CFAA_FOR_FLOAT_AND_DOUBLE(grouped_linear_backward);
 
 }  // namespace cfaa::cpu

@@ -23,6 +23,7 @@
 #include <limits>
 
 #include "host/cpu/blas.h"
+#include "host/cpu/vector_dispatch.h"
 #include "host/ops/pair_scores.h"
 
 #ifndef CFAA_HOST_CPU_PAIR_SCORES_ONCE
@@ -158,13 +159,6 @@ void fused(const FusedTask<T>& task) {
   }
 }
 
-void fused_float(const FusedTask<float>& task) {
-  fused(task);
-}
-void fused_double(const FusedTask<double>& task) {
-  fused(task);
-}
-
 }  // namespace
 }  // namespace cfaa::cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
@@ -172,16 +166,6 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace cfaa::cpu {
 namespace {
-
-HWY_EXPORT(fused_float);
-HWY_EXPORT(fused_double);
-
-void run(const FusedTask<float>& task) {
-  HWY_DYNAMIC_DISPATCH(fused_float)(task);
-}
-void run(const FusedTask<double>& task) {
-  HWY_DYNAMIC_DISPATCH(fused_double)(task);
-}
 
 template <class T>
 OneHidden<T> sort_units(Context& context, const PairLayer<T>& last) {
@@ -219,6 +203,7 @@ void one_hidden_layer(Context& context, MatrixView<const T> users, MatrixView<co
     }
   });
 
+  const auto run = CFAA_VECTOR_DISPATCH(fused<T>);
   const int64_t user_blocks = round_up(rows, kUserBlock) / kUserBlock;
   const int64_t item_blocks = round_up(items.rows(), kItemsAtOnce) / kItemsAtOnce;
   context.threads().parallel_for(
@@ -296,10 +281,7 @@ void pair_scores(Context& context, MatrixView<const T> users, MatrixView<const T
   }
 }
 
-template void pair_scores<float>(Context&, MatrixView<const float>, MatrixView<const float>,
-                                 std::span<const PairLayer<float>>, bool, MatrixView<float>);
-template void pair_scores<double>(Context&, MatrixView<const double>, MatrixView<const double>,
-                                  std::span<const PairLayer<double>>, bool, MatrixView<double>);
+CFAA_FOR_FLOAT_AND_DOUBLE(pair_scores);
 
 }  // namespace cfaa::cpu
 #endif  // HWY_ONCE

@@ -13,7 +13,6 @@ void review_input(Context& context, MatrixView<const float> review, MatrixView<T
   });
 }
 
-template void review_input<float>(Context&, MatrixView<const float>, MatrixView<float>);
-template void review_input<double>(Context&, MatrixView<const float>, MatrixView<double>);
+CFAA_FOR_FLOAT_AND_DOUBLE(review_input);
 
 }  // namespace cfaa::cpu

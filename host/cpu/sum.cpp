@@ -9,7 +9,6 @@ void sum(Context&, VectorView<const T> values, double scale, VectorView<T> out) 
   out.data[0] = static_cast<T>(scale * total);
 }
 
-template void sum<float>(Context&, VectorView<const float>, double, VectorView<float>);
-template void sum<double>(Context&, VectorView<const double>, double, VectorView<double>);
+CFAA_FOR_FLOAT_AND_DOUBLE(sum);
 
 }  // namespace cfaa::cpu

@@ -16,6 +16,7 @@
 
 #include "host/core/error.h"
 #include "host/cpu/blas.h"
+#include "host/cpu/vector_dispatch.h"
 #include "host/ops/top_k.h"
 #include "hwy/highway.h"
 
@@ -48,13 +49,6 @@ int64_t next_not_below(const S* values, int64_t begin, int64_t end, S threshold)
   return i;
 }
 
-int64_t next_float(const float* values, int64_t begin, int64_t end, float threshold) {
-  return next_not_below(values, begin, end, threshold);
-}
-int64_t next_double(const double* values, int64_t begin, int64_t end, double threshold) {
-  return next_not_below(values, begin, end, threshold);
-}
-
 }  // namespace
 }  // namespace cfaa::cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
@@ -63,16 +57,6 @@ HWY_AFTER_NAMESPACE();
 namespace cfaa {
 namespace cpu {
 namespace {
-
-HWY_EXPORT(next_float);
-HWY_EXPORT(next_double);
-
-int64_t next_not_below(const float* values, int64_t begin, int64_t end, float threshold) {
-  return HWY_DYNAMIC_DISPATCH(next_float)(values, begin, end, threshold);
-}
-int64_t next_not_below(const double* values, int64_t begin, int64_t end, double threshold) {
-  return HWY_DYNAMIC_DISPATCH(next_double)(values, begin, end, threshold);
-}
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr int64_t kRowGrain = 64;    // rows of a task that filters
@@ -143,7 +127,8 @@ class Selection {
     const int32_t* masked_begin = masked.item.data + masked.offset.data[row_];
     const int32_t* masked_end = masked.item.data + masked.offset.data[row_ + 1];
     S threshold = threshold_for(largest_norm);
-    for (int64_t j = 0; (j = next_not_below(scores, j, count, threshold)) < count; ++j) {
+    const auto next = CFAA_VECTOR_DISPATCH(next_not_below<S>);
+    for (int64_t j = 0; (j = next(scores, j, count, threshold)) < count; ++j) {
       const int32_t item = static_cast<int32_t>(first_item + j);
       if (std::isnan(scores[j])) {
         nan_item_ = std::min(nan_item_, item);
@@ -296,14 +281,8 @@ void top_k_finish(Context& context, const DotProducts<T>& dots, const TopKCandid
   });
 }
 
-#define CFAA_INSTANTIATE(T)                                                                     \
-  template void top_k_update<T>(Context&, MatrixView<const float>, int64_t, float,              \
-                                const RowItems&, const DotProducts<T>&, const TopKCandidates&); \
-  template void top_k_finish<T>(Context&, const DotProducts<T>&, const TopKCandidates&,         \
-                                MatrixView<int32_t>, MatrixView<double>);
-CFAA_INSTANTIATE(float)
-CFAA_INSTANTIATE(double)
-#undef CFAA_INSTANTIATE
+CFAA_FOR_FLOAT_AND_DOUBLE(top_k_update);
+CFAA_FOR_FLOAT_AND_DOUBLE(top_k_finish);
 
 }  // namespace cpu
 
@@ -345,13 +324,8 @@ void top_k_of_rows(Context& context, MatrixView<const T> scores, const RowItems&
       });
 }
 
-#define CFAA_INSTANTIATE(T)                                                                       \
-  template void exact_scores<T>(const T*, MatrixView<const T>, const int32_t*, int64_t, double*); \
-  template void top_k_of_rows<T>(Context&, MatrixView<const T>, const RowItems&, int64_t,         \
-                                 MatrixView<int32_t>, MatrixView<double>, VectorView<int32_t>);
-CFAA_INSTANTIATE(float)
-CFAA_INSTANTIATE(double)
-#undef CFAA_INSTANTIATE
+CFAA_FOR_FLOAT_AND_DOUBLE(exact_scores);
+CFAA_FOR_FLOAT_AND_DOUBLE(top_k_of_rows);
 
 }  // namespace cfaa
 #endif  // HWY_ONCE

@@ -22,6 +22,7 @@
 
 #include "host/core/error.h"
 #include "host/cpu/exp2-inl.h"
+#include "host/cpu/vector_dispatch.h"
 #include "host/ops/typical_samples.h"
 
 #ifndef CFAA_HOST_CPU_TYPICAL_SAMPLES_ONCE
@@ -447,19 +448,6 @@ void backward_columns(const BackwardColumns<T>& task) {
   }
 }
 
-void forward_float(const ForwardColumns<float>& task) {
-  forward_columns(task);
-}
-void forward_double(const ForwardColumns<double>& task) {
-  forward_columns(task);
-}
-void backward_float(const BackwardColumns<float>& task) {
-  backward_columns(task);
-}
-void backward_double(const BackwardColumns<double>& task) {
-  backward_columns(task);
-}
-
 }  // namespace
 }  // namespace cfaa::cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
@@ -467,24 +455,6 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace cfaa::cpu {
 namespace {
-
-HWY_EXPORT(forward_float);
-HWY_EXPORT(forward_double);
-HWY_EXPORT(backward_float);
-HWY_EXPORT(backward_double);
-
-void run(const ForwardColumns<float>& task) {
-  HWY_DYNAMIC_DISPATCH(forward_float)(task);
-}
-void run(const ForwardColumns<double>& task) {
-  HWY_DYNAMIC_DISPATCH(forward_double)(task);
-}
-void run(const BackwardColumns<float>& task) {
-  HWY_DYNAMIC_DISPATCH(backward_float)(task);
-}
-void run(const BackwardColumns<double>& task) {
-  HWY_DYNAMIC_DISPATCH(backward_double)(task);
-}
 
 // Scratch of every worker, one after the other.
 template <class T>
@@ -522,6 +492,7 @@ void typical_samples(Context& context, EmbeddingPairs<T> pairs,
   const int64_t p = static_cast<int64_t>(pairs.size()), d = pairs[0].source.cols();
   const int64_t blocks = (d + kColumns - 1) / kColumns;
   const WorkerScratch<T> scratch(context, pairs, result.samples.cols());
+  const auto run = CFAA_VECTOR_DISPATCH(forward_columns<T>);
   context.threads().parallel_for(p * blocks, 1, [&](int64_t begin, int64_t end, int worker) {
     for (int64_t task = begin; task < end; ++task) {
       const int64_t pair = task / blocks, first = task % blocks * kColumns;
@@ -548,6 +519,7 @@ void typical_samples_backward(Context& context, EmbeddingPairs<T> pairs,
   const int64_t p = static_cast<int64_t>(pairs.size()), d = pairs[0].source.cols();
   const int64_t blocks = (d + kColumns - 1) / kColumns;
   const WorkerScratch<T> scratch(context, pairs, samples_gradient.cols());
+  const auto run = CFAA_VECTOR_DISPATCH(backward_columns<T>);
   context.threads().parallel_for(2 * p * blocks, 1, [&](int64_t begin, int64_t end, int worker) {
     for (int64_t task = begin; task < end; ++task) {
       const int64_t set = task / blocks, first = task % blocks * kColumns;
@@ -561,14 +533,8 @@ void typical_samples_backward(Context& context, EmbeddingPairs<T> pairs,
   });
 }
 
-#define CFAA_INSTANTIATE(T)                                                                        \
-  template void typical_samples<T>(Context&, EmbeddingPairs<T>, const TypicalSamplesOptions&,      \
-                                   const TypicalSamples<T>&);                                      \
-  template void typical_samples_backward<T>(Context&, EmbeddingPairs<T>, const TypicalSamples<T>&, \
-                                            View<const T, 3>, double, GradientPairs<T>);
-CFAA_INSTANTIATE(float)
-CFAA_INSTANTIATE(double)
-#undef CFAA_INSTANTIATE
+CFAA_FOR_FLOAT_AND_DOUBLE(typical_samples);
+CFAA_FOR_FLOAT_AND_DOUBLE(typical_samples_backward);
 
 }  // namespace cfaa::cpu
 #endif  // HWY_ONCE

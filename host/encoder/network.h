@@ -23,6 +23,7 @@
 #include "host/core/context.h"
 #include "host/core/dtype.h"
 #include "host/core/view.h"
+#include "host/ops/dispatch.h"
 
 namespace cfaa {
 
@@ -119,17 +120,7 @@ class NetworkBuilder {
 
 // The builder for the Context's device. Error, with what to do, in a build without the device's
 // engine: OpenVINO for the CPU, TensorRT for the GPU.
-std::unique_ptr<NetworkBuilder> make_network_builder(Context& context,
-                                                     const NetworkOptions& options);
-
-// The implementations: host/encoder/openvino_network.cpp and cuda/tensorrt/network.cpp.
-namespace cpu {
-std::unique_ptr<NetworkBuilder> make_network_builder(Context& context,
-                                                     const NetworkOptions& options);
-}
-namespace cuda {
-std::unique_ptr<NetworkBuilder> make_network_builder(Context& context,
-                                                     const NetworkOptions& options);
-}
+CFAA_OP(std::unique_ptr<NetworkBuilder> make_network_builder(Context& context,
+                                                             const NetworkOptions& options));
 
 }  // namespace cfaa

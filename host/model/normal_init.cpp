@@ -1,8 +1,10 @@
 #include "host/model/normal_init.h"
 
 #include <cmath>
-#include <numbers>
 #include <vector>
+
+#include "host/core/instantiate.h"
+#include "host/core/normal.h"
 
 namespace cfaa {
 
@@ -14,20 +16,18 @@ void fill_normal(Context& context, MatrixView<T> array, double scale, uint64_t s
   context.threads().parallel_for(
       static_cast<int64_t>(values.size() + 1) / 2, 1 << 14, [&](int64_t begin, int64_t end, int) {
         for (int64_t i = begin; i < end; ++i) {
-          const Philox::Block block = random(static_cast<uint64_t>(i), stream);
-          const double u = (block.word[0] + 0.5) / 4294967296.0;
-          const double angle = 2 * std::numbers::pi * block.word[1] / 4294967296.0;
-          const double radius = scale * std::sqrt(-2 * std::log(u));
+          const NormalPair pair(random(static_cast<uint64_t>(i), stream));
+          const double radius = scale * pair.radius;
           const std::size_t at = 2 * static_cast<std::size_t>(i);
-          values[at] = static_cast<T>(radius * std::cos(angle));
-          if (at + 1 < values.size()) values[at + 1] = static_cast<T>(radius * std::sin(angle));
+          values[at] = static_cast<T>(radius * std::cos(pair.angle));
+          if (at + 1 < values.size())
+            values[at + 1] = static_cast<T>(radius * std::sin(pair.angle));
         }
       });
   context.runtime().copy_from_host(array.data, values.data(), values.size() * sizeof(T));
   context.runtime().synchronize();
 }
 
-template void fill_normal<float>(Context&, MatrixView<float>, double, uint64_t, uint64_t);
-template void fill_normal<double>(Context&, MatrixView<double>, double, uint64_t, uint64_t);
+CFAA_FOR_FLOAT_AND_DOUBLE(fill_normal);
 
 }  // namespace cfaa

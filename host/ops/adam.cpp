@@ -2,7 +2,6 @@
 
 #include "host/core/error.h"
 #include "host/ops/dense_rows.h"
-#include "host/ops/dispatch.h"
 
 namespace cfaa {
 
@@ -42,14 +41,8 @@ void adam_rows(Context& context, const StepState* state, const TouchedRows<T>& t
   CFAA_DISPATCH(context, adam_rows<T>)(context, state, touched, gradient, w, m, v);
 }
 
-#define CFAA_INSTANTIATE(T)                                                               \
-  template void gradient_norm<T>(Context&, MatrixView<const T>, const int32_t*, double*); \
-  template void adam<T>(Context&, const StepState*, VectorView<const T>, VectorView<T>,   \
-                        VectorView<T>, VectorView<T>);                                    \
-  template void adam_rows<T>(Context&, const StepState*, const TouchedRows<T>&,           \
-                             MatrixView<const T>, MatrixView<T>, MatrixView<T>, MatrixView<T>);
-CFAA_INSTANTIATE(float)
-CFAA_INSTANTIATE(double)
-#undef CFAA_INSTANTIATE
+CFAA_FOR_FLOAT_AND_DOUBLE(gradient_norm);
+CFAA_FOR_FLOAT_AND_DOUBLE(adam);
+CFAA_FOR_FLOAT_AND_DOUBLE(adam_rows);
 
 }  // namespace cfaa

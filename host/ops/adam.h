@@ -17,6 +17,7 @@
 
 #include "host/core/context.h"
 #include "host/core/view.h"
+#include "host/ops/dispatch.h"
 #include "host/ops/embedding_bag.h"
 #include "host/ops/step_state.h"
 
@@ -25,49 +26,24 @@ namespace cfaa {
 // Adds the squares of `gradient` to squared_norm[0] (device memory, such as StepState's), in double
 // in a fixed order. The first count[0] rows only where `count` is given (in device memory too), all
 // of them otherwise.
-template <class T>
-void gradient_norm(Context& context, MatrixView<const T> gradient, const int32_t* count,
-                   double* squared_norm);
+CFAA_OP(template <class T>
+        void gradient_norm(Context& context, MatrixView<const T> gradient, const int32_t* count,
+                           double* squared_norm));
 
 // state->clip = max_norm / sqrt(squared_norm) where that is below 1 and max_norm > 0, else 1. Sets
 // the latch where squared_norm is not finite (site gradient), and writes the step's number to a
 // latch that this step has set, here or before.
-void clip_gradient(Context& context, StepState* state);
+CFAA_OP(void clip_gradient(Context& context, StepState* state));
 
 // All (n), contiguous.
-template <class T>
-void adam(Context& context, const StepState* state, VectorView<const T> gradient, VectorView<T> w,
-          VectorView<T> m, VectorView<T> v);
+CFAA_OP(template <class T>
+        void adam(Context& context, const StepState* state, VectorView<const T> gradient,
+                  VectorView<T> w, VectorView<T> m, VectorView<T> v));
 
 // w, m, v (V, C), contiguous; gradient (cap, C) as embedding_bag_backward writes it.
-template <class T>
-void adam_rows(Context& context, const StepState* state, const TouchedRows<T>& touched,
-               MatrixView<const T> gradient, MatrixView<T> w, MatrixView<T> m, MatrixView<T> v);
-
-// The implementations: host/cpu/adam.cpp and kernels/adam.cu.
-namespace cpu {
-template <class T>
-void gradient_norm(Context& context, MatrixView<const T> gradient, const int32_t* count,
-                   double* squared_norm);
-void clip_gradient(Context& context, StepState* state);
-template <class T>
-void adam(Context& context, const StepState* state, VectorView<const T> gradient, VectorView<T> w,
-          VectorView<T> m, VectorView<T> v);
-template <class T>
-void adam_rows(Context& context, const StepState* state, const TouchedRows<T>& touched,
-               MatrixView<const T> gradient, MatrixView<T> w, MatrixView<T> m, MatrixView<T> v);
-}  // namespace cpu
-namespace cuda {
-template <class T>
-void gradient_norm(Context& context, MatrixView<const T> gradient, const int32_t* count,
-                   double* squared_norm);
-void clip_gradient(Context& context, StepState* state);
-template <class T>
-void adam(Context& context, const StepState* state, VectorView<const T> gradient, VectorView<T> w,
-          VectorView<T> m, VectorView<T> v);
-template <class T>
-void adam_rows(Context& context, const StepState* state, const TouchedRows<T>& touched,
-               MatrixView<const T> gradient, MatrixView<T> w, MatrixView<T> m, MatrixView<T> v);
-}  // namespace cuda
+CFAA_OP(template <class T>
+        void adam_rows(Context& context, const StepState* state, const TouchedRows<T>& touched,
+                       MatrixView<const T> gradient, MatrixView<T> w, MatrixView<T> m,
+                       MatrixView<T> v));
 
 }  // namespace cfaa

@@ -2,7 +2,6 @@
 
 #include "host/core/error.h"
 #include "host/ops/dense_rows.h"
-#include "host/ops/dispatch.h"
 
 namespace cfaa {
 
@@ -13,9 +12,6 @@ void add_scaled(Context& context, const double* factor, MatrixView<const T> x, M
   CFAA_DISPATCH(context, add_scaled<T>)(context, factor, x, y);
 }
 
-template void add_scaled<float>(Context&, const double*, MatrixView<const float>,
-                                MatrixView<float>);
-template void add_scaled<double>(Context&, const double*, MatrixView<const double>,
-                                 MatrixView<double>);
+CFAA_FOR_FLOAT_AND_DOUBLE(add_scaled);
 
 }  // namespace cfaa

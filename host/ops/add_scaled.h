@@ -5,21 +5,13 @@
 
 #include "host/core/context.h"
 #include "host/core/view.h"
+#include "host/ops/dispatch.h"
 
 namespace cfaa {
 
 // x, y (R, C); rows may be padded.
-template <class T>
-void add_scaled(Context& context, const double* factor, MatrixView<const T> x, MatrixView<T> y);
-
-// The implementations: host/cpu/add_scaled.cpp and kernels/add_scaled.cu.
-namespace cpu {
-template <class T>
-void add_scaled(Context& context, const double* factor, MatrixView<const T> x, MatrixView<T> y);
-}  // namespace cpu
-namespace cuda {
-template <class T>
-void add_scaled(Context& context, const double* factor, MatrixView<const T> x, MatrixView<T> y);
-}  // namespace cuda
+CFAA_OP(template <class T>
+        void add_scaled(Context& context, const double* factor, MatrixView<const T> x,
+                        MatrixView<T> y));
 
 }  // namespace cfaa

@@ -1,7 +1,6 @@
 #include "host/ops/coupling.h"
 
 #include "host/core/error.h"
-#include "host/ops/dispatch.h"
 
 namespace cfaa {
 namespace {
@@ -36,10 +35,6 @@ Coupling<T> coupling(Context& context, MatrixView<const T> source, MatrixView<co
   return result;
 }
 
-template Coupling<float> coupling<float>(Context&, MatrixView<const float>, MatrixView<const float>,
-                                         const CouplingOptions&, View<float, 3>);
-template Coupling<double> coupling<double>(Context&, MatrixView<const double>,
-                                           MatrixView<const double>, const CouplingOptions&,
-                                           View<double, 3>);
+CFAA_FOR_FLOAT_AND_DOUBLE(coupling);
 
 }  // namespace cfaa

@@ -19,6 +19,7 @@
 #include "host/core/context.h"
 #include "host/core/view.h"
 #include "host/ops/alignment_options.h"
+#include "host/ops/dispatch.h"
 
 namespace cfaa {
 
@@ -39,17 +40,10 @@ template <class T>
 Coupling<T> coupling(Context& context, MatrixView<const T> source, MatrixView<const T> target,
                      const CouplingOptions& options, View<T, 3> plan = {});
 
-// The implementations: host/cpu/coupling.cpp, kernels/coupling.cu and kernels/coupling_exact.cu.
-namespace cpu {
-template <class T>
-void coupling(Context& context, MatrixView<const T> source, MatrixView<const T> target,
-              const CouplingOptions& options, View<T, 3> plan, const Coupling<T>& result);
-}  // namespace cpu
-
-namespace cuda {
-template <class T>
-void coupling(Context& context, MatrixView<const T> source, MatrixView<const T> target,
-              const CouplingOptions& options, View<T, 3> plan, const Coupling<T>& result);
-}  // namespace cuda
+// What a device does: fills memory that the op has taken.
+CFAA_DEVICE_OP(template <class T>
+               void coupling(Context& context, MatrixView<const T> source,
+                             MatrixView<const T> target, const CouplingOptions& options,
+                             View<T, 3> plan, const Coupling<T>& result));
 
 }  // namespace cfaa

@@ -1,9 +1,33 @@
 #pragma once
 
-// Sends an op to the implementation for the Context's device. A build without CUDA has no context
-// of that kind (host/device/make_context.h refuses to make one), so it needs no `cuda`
-// implementations to link.
+// An op is declared once, in host/ops/x.h, and written three times:
+//
+//   x         host/ops/x.cpp   checks what it is given, then CFAA_DISPATCH(context, x<T>)(...)
+//   cpu::x    host/cpu/x.cpp   computes it on the CPU
+//   cuda::x   kernels/x.cu     computes it on the GPU
+//
+// Each is instantiated by CFAA_FOR_FLOAT_AND_DOUBLE(x) at the end of its file.
 
+#include "host/core/instantiate.h"  // IWYU pragma: export
+
+// Declares an op and its implementations, which take the same arguments.
+#define CFAA_OP(...)           \
+  CFAA_DEVICE_OP(__VA_ARGS__); \
+  __VA_ARGS__
+
+// Declares the implementations only: of an op that takes the memory of its result, where they take
+// that result as one argument more, or of a step that nobody else calls.
+#define CFAA_DEVICE_OP(...) \
+  namespace cpu {           \
+  __VA_ARGS__;              \
+  }                         \
+  namespace cuda {          \
+  __VA_ARGS__;              \
+  }                         \
+  static_assert(true)
+
+// The implementation for the Context's device. A build without CUDA has no context of that kind
+// (host/device/make_context.h refuses to make one), so it needs no `cuda` to link.
 #if CFAA_HAS_CUDA
 #define CFAA_DISPATCH(context, call) \
   ((context).device() == ::cfaa::DeviceKind::cuda ? ::cfaa::cuda::call : ::cfaa::cpu::call)

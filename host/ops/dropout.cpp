@@ -2,7 +2,6 @@
 
 #include "host/core/error.h"
 #include "host/ops/dense_rows.h"
-#include "host/ops/dispatch.h"
 
 namespace cfaa {
 
@@ -14,7 +13,6 @@ void dropout(Context& context, double p, const StepState* state, uint64_t layer,
   CFAA_DISPATCH(context, dropout<T>)(context, p, state, layer, x);
 }
 
-template void dropout<float>(Context&, double, const StepState*, uint64_t, MatrixView<float>);
-template void dropout<double>(Context&, double, const StepState*, uint64_t, MatrixView<double>);
+CFAA_FOR_FLOAT_AND_DOUBLE(dropout);
 
 }  // namespace cfaa

@@ -11,28 +11,20 @@
 
 #include "host/core/context.h"
 #include "host/core/view.h"
+#include "host/ops/dispatch.h"
 #include "host/ops/step_state.h"
 
 namespace cfaa {
 
 // x (R, C), rows may be padded; 0 <= p < 1; `layer` < 65536 names the use. p == 0 does nothing.
 // `state` is in device memory.
-template <class T>
-void dropout(Context& context, double p, const StepState* state, uint64_t layer, MatrixView<T> x);
+CFAA_OP(template <class T>
+        void dropout(Context& context, double p, const StepState* state, uint64_t layer,
+                     MatrixView<T> x));
 
 // uniform >= p in terms of the 24 bits themselves, so that no device rounds.
 inline uint32_t dropout_threshold(double p) {
   return static_cast<uint32_t>(std::ceil(p * 16777216.0));
 }
-
-// The implementations: host/cpu/dropout.cpp and kernels/dropout.cu.
-namespace cpu {
-template <class T>
-void dropout(Context& context, double p, const StepState* state, uint64_t layer, MatrixView<T> x);
-}  // namespace cpu
-namespace cuda {
-template <class T>
-void dropout(Context& context, double p, const StepState* state, uint64_t layer, MatrixView<T> x);
-}  // namespace cuda
 
 }  // namespace cfaa

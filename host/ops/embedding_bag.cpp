@@ -2,7 +2,6 @@
 
 #include "host/core/error.h"
 #include "host/ops/dense_rows.h"
-#include "host/ops/dispatch.h"
 
 namespace cfaa {
 
@@ -28,12 +27,7 @@ void embedding_bag_backward(Context& context, MatrixView<const T> dout,
   CFAA_DISPATCH(context, embedding_bag_backward<T>)(context, dout, touched, gradient);
 }
 
-#define CFAA_INSTANTIATE(T)                                                                     \
-  template void embedding_bag<T>(Context&, MatrixView<const T>, const Bags<T>&, MatrixView<T>); \
-  template void embedding_bag_backward<T>(Context&, MatrixView<const T>, const TouchedRows<T>&, \
-                                          MatrixView<T>);
-CFAA_INSTANTIATE(float)
-CFAA_INSTANTIATE(double)
-#undef CFAA_INSTANTIATE
+CFAA_FOR_FLOAT_AND_DOUBLE(embedding_bag);
+CFAA_FOR_FLOAT_AND_DOUBLE(embedding_bag_backward);
 
 }  // namespace cfaa

@@ -15,6 +15,7 @@
 
 #include "host/core/context.h"
 #include "host/core/view.h"
+#include "host/ops/dispatch.h"
 
 namespace cfaa {
 
@@ -38,32 +39,13 @@ struct TouchedRows {
 };
 
 // table (V, C), out (R, C); rows may be padded. An empty bag gives zeros.
-template <class T>
-void embedding_bag(Context& context, MatrixView<const T> table, const Bags<T>& bags,
-                   MatrixView<T> out);
+CFAA_OP(template <class T>
+        void embedding_bag(Context& context, MatrixView<const T> table, const Bags<T>& bags,
+                           MatrixView<T> out));
 
 // dout (R, C) -> gradient (cap, C), whose first U rows are written.
-template <class T>
-void embedding_bag_backward(Context& context, MatrixView<const T> dout,
-                            const TouchedRows<T>& touched, MatrixView<T> gradient);
-
-// The implementations: host/cpu/embedding_bag.cpp and kernels/embedding_bag.cu.
-namespace cpu {
-template <class T>
-void embedding_bag(Context& context, MatrixView<const T> table, const Bags<T>& bags,
-                   MatrixView<T> out);
-template <class T>
-void embedding_bag_backward(Context& context, MatrixView<const T> dout,
-                            const TouchedRows<T>& touched, MatrixView<T> gradient);
-}  // namespace cpu
-
-namespace cuda {
-template <class T>
-void embedding_bag(Context& context, MatrixView<const T> table, const Bags<T>& bags,
-                   MatrixView<T> out);
-template <class T>
-void embedding_bag_backward(Context& context, MatrixView<const T> dout,
-                            const TouchedRows<T>& touched, MatrixView<T> gradient);
-}  // namespace cuda
+CFAA_OP(template <class T>
+        void embedding_bag_backward(Context& context, MatrixView<const T> dout,
+                                    const TouchedRows<T>& touched, MatrixView<T> gradient));
 
 }  // namespace cfaa

@@ -3,6 +3,7 @@
 #include <string>
 
 #include "host/core/error.h"
+#include "host/core/instantiate.h"
 
 namespace cfaa {
 namespace {
@@ -46,9 +47,7 @@ void check_gradients(EmbeddingPairs<T> pairs, GradientPairs<T> gradients) {
   }
 }
 
-template void check_pairs<float>(EmbeddingPairs<float>);
-template void check_pairs<double>(EmbeddingPairs<double>);
-template void check_gradients<float>(EmbeddingPairs<float>, GradientPairs<float>);
-template void check_gradients<double>(EmbeddingPairs<double>, GradientPairs<double>);
+CFAA_FOR_FLOAT_AND_DOUBLE(check_pairs);
+CFAA_FOR_FLOAT_AND_DOUBLE(check_gradients);
 
 }  // namespace cfaa

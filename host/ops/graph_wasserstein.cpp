@@ -1,7 +1,6 @@
 #include "host/ops/graph_wasserstein.h"
 
 #include "host/core/error.h"
-#include "host/ops/dispatch.h"
 
 namespace cfaa {
 
@@ -27,8 +26,6 @@ GraphWasserstein<T> graph_wasserstein(Context& context, View<const double, 3> b,
   return result;
 }
 
-template GraphWasserstein<float> graph_wasserstein<float>(Context&, View<const double, 3>, double);
-template GraphWasserstein<double> graph_wasserstein<double>(Context&, View<const double, 3>,
-                                                            double);
+CFAA_FOR_FLOAT_AND_DOUBLE(graph_wasserstein);
 
 }  // namespace cfaa

@@ -22,6 +22,7 @@
 
 #include "host/core/context.h"
 #include "host/core/view.h"
+#include "host/ops/dispatch.h"
 
 namespace cfaa {
 
@@ -38,17 +39,9 @@ template <class T>
 GraphWasserstein<T> graph_wasserstein(Context& context, View<const double, 3> b,
                                       double graph_floor);
 
-// The implementations: host/cpu/graph_wasserstein.cpp and kernels/graph_wasserstein.cu.
-namespace cpu {
-template <class T>
-void graph_wasserstein(Context& context, View<const double, 3> b, double graph_floor,
-                       const GraphWasserstein<T>& result);
-}  // namespace cpu
-
-namespace cuda {
-template <class T>
-void graph_wasserstein(Context& context, View<const double, 3> b, double graph_floor,
-                       const GraphWasserstein<T>& result);
-}  // namespace cuda
+// What a device does: fills memory that the op has taken.
+CFAA_DEVICE_OP(template <class T>
+               void graph_wasserstein(Context& context, View<const double, 3> b,
+                                      double graph_floor, const GraphWasserstein<T>& result));
 
 }  // namespace cfaa

@@ -14,6 +14,7 @@
 #include "host/core/context.h"
 #include "host/core/math_mode.h"
 #include "host/core/view.h"
+#include "host/ops/dispatch.h"
 
 namespace cfaa {
 
@@ -39,34 +40,14 @@ struct LinearGradient {
 };
 
 // No two towers may share an output.
-template <class T>
-void grouped_linear(Context& context, std::span<const LinearLayer<T>> layers, Activation activation,
-                    MathMode math = MathMode::fp32);
+CFAA_OP(template <class T>
+        void grouped_linear(Context& context, std::span<const LinearLayer<T>> layers,
+                            Activation activation, MathMode math = MathMode::fp32));
 
-template <class T>
-void grouped_linear_backward(Context& context, std::span<const LinearLayer<T>> layers,
-                             Activation activation, std::span<const LinearGradient<T>> gradients,
-                             MathMode math = MathMode::fp32);
-
-// The implementations: host/cpu/grouped_linear.cpp and kernels/grouped_linear.cu.
-namespace cpu {
-template <class T>
-void grouped_linear(Context& context, std::span<const LinearLayer<T>> layers, Activation activation,
-                    MathMode math);
-template <class T>
-void grouped_linear_backward(Context& context, std::span<const LinearLayer<T>> layers,
-                             Activation activation, std::span<const LinearGradient<T>> gradients,
-                             MathMode math);
-}  // namespace cpu
-
-namespace cuda {
-template <class T>
-void grouped_linear(Context& context, std::span<const LinearLayer<T>> layers, Activation activation,
-                    MathMode math);
-template <class T>
-void grouped_linear_backward(Context& context, std::span<const LinearLayer<T>> layers,
-                             Activation activation, std::span<const LinearGradient<T>> gradients,
-                             MathMode math);
-}  // namespace cuda
+CFAA_OP(template <class T>
+        void grouped_linear_backward(Context& context, std::span<const LinearLayer<T>> layers,
+                                     Activation activation,
+                                     std::span<const LinearGradient<T>> gradients,
+                                     MathMode math = MathMode::fp32));
 
 }  // namespace cfaa

@@ -52,13 +52,7 @@ void horizontal_loss_backward(Context& context, EmbeddingPairs<T> pairs,
                    forward.graph.b_gradient, scale, {gradient_sets.data(), 2 * pairs.size()});
 }
 
-#define CFAA_INSTANTIATE(T)                                                                       \
-  template HorizontalLoss<T> horizontal_loss<T>(Context&, EmbeddingPairs<T>,                      \
-                                                const AlignmentOptions&);                         \
-  template void horizontal_loss_backward<T>(Context&, EmbeddingPairs<T>, const AlignmentOptions&, \
-                                            const HorizontalLoss<T>&, double, GradientPairs<T>);
-CFAA_INSTANTIATE(float)
-CFAA_INSTANTIATE(double)
-#undef CFAA_INSTANTIATE
+CFAA_FOR_FLOAT_AND_DOUBLE(horizontal_loss);
+CFAA_FOR_FLOAT_AND_DOUBLE(horizontal_loss_backward);
 
 }  // namespace cfaa

@@ -2,7 +2,6 @@
 
 #include "host/core/error.h"
 #include "host/ops/dense_rows.h"
-#include "host/ops/dispatch.h"
 
 namespace cfaa {
 
@@ -25,9 +24,6 @@ void pair_scores(Context& context, MatrixView<const T> users, MatrixView<const T
   CFAA_DISPATCH(context, pair_scores<T>)(context, users, items, layers, add, scores);
 }
 
-template void pair_scores<float>(Context&, MatrixView<const float>, MatrixView<const float>,
-                                 std::span<const PairLayer<float>>, bool, MatrixView<float>);
-template void pair_scores<double>(Context&, MatrixView<const double>, MatrixView<const double>,
-                                  std::span<const PairLayer<double>>, bool, MatrixView<double>);
+CFAA_FOR_FLOAT_AND_DOUBLE(pair_scores);
 
 }  // namespace cfaa

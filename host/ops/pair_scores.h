@@ -14,6 +14,7 @@
 
 #include "host/core/context.h"
 #include "host/core/view.h"
+#include "host/ops/dispatch.h"
 
 namespace cfaa {
 
@@ -25,20 +26,8 @@ struct PairLayer {
 
 // users (R, h), items (C, h); `layers`: hidden layers behind the first, then the last of one
 // output; scores (R, C), rows may be padded. `add`: to what is there (a dot product).
-template <class T>
-void pair_scores(Context& context, MatrixView<const T> users, MatrixView<const T> items,
-                 std::span<const PairLayer<T>> layers, bool add, MatrixView<T> scores);
-
-// The implementations: host/cpu/pair_scores.cpp and kernels/pair_scores.cu.
-namespace cpu {
-template <class T>
-void pair_scores(Context& context, MatrixView<const T> users, MatrixView<const T> items,
-                 std::span<const PairLayer<T>> layers, bool add, MatrixView<T> scores);
-}  // namespace cpu
-namespace cuda {
-template <class T>
-void pair_scores(Context& context, MatrixView<const T> users, MatrixView<const T> items,
-                 std::span<const PairLayer<T>> layers, bool add, MatrixView<T> scores);
-}  // namespace cuda
+CFAA_OP(template <class T>
+        void pair_scores(Context& context, MatrixView<const T> users, MatrixView<const T> items,
+                         std::span<const PairLayer<T>> layers, bool add, MatrixView<T> scores));
 
 }  // namespace cfaa

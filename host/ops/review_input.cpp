@@ -2,7 +2,6 @@
 
 #include "host/core/error.h"
 #include "host/ops/dense_rows.h"
-#include "host/ops/dispatch.h"
 
 namespace cfaa {
 
@@ -13,7 +12,6 @@ void review_input(Context& context, MatrixView<const float> review, MatrixView<T
   CFAA_DISPATCH(context, review_input<T>)(context, review, out);
 }
 
-template void review_input<float>(Context&, MatrixView<const float>, MatrixView<float>);
-template void review_input<double>(Context&, MatrixView<const float>, MatrixView<double>);
+CFAA_FOR_FLOAT_AND_DOUBLE(review_input);
 
 }  // namespace cfaa

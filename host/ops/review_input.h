@@ -5,21 +5,12 @@
 
 #include "host/core/context.h"
 #include "host/core/view.h"
+#include "host/ops/dispatch.h"
 
 namespace cfaa {
 
 // review, out (R, C), in device memory; rows may be padded.
-template <class T>
-void review_input(Context& context, MatrixView<const float> review, MatrixView<T> out);
-
-// The implementations: host/cpu/review_input.cpp and kernels/review_input.cu.
-namespace cpu {
-template <class T>
-void review_input(Context& context, MatrixView<const float> review, MatrixView<T> out);
-}  // namespace cpu
-namespace cuda {
-template <class T>
-void review_input(Context& context, MatrixView<const float> review, MatrixView<T> out);
-}  // namespace cuda
+CFAA_OP(template <class T>
+        void review_input(Context& context, MatrixView<const float> review, MatrixView<T> out));
 
 }  // namespace cfaa

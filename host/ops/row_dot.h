@@ -7,34 +7,18 @@
 
 #include "host/core/context.h"
 #include "host/core/view.h"
+#include "host/ops/dispatch.h"
 
 namespace cfaa {
 
 // u, v (R, D), rows may be padded; score (R), contiguous.
-template <class T>
-void row_dot(Context& context, MatrixView<const T> u, MatrixView<const T> v, double scale,
-             VectorView<T> score);
+CFAA_OP(template <class T>
+        void row_dot(Context& context, MatrixView<const T> u, MatrixView<const T> v, double scale,
+                     VectorView<T> score));
 
-template <class T>
-void row_dot_backward(Context& context, MatrixView<const T> u, MatrixView<const T> v, double scale,
-                      VectorView<const T> dscore, MatrixView<T> du, MatrixView<T> dv);
-
-// The implementations: host/cpu/row_dot.cpp and kernels/row_dot.cu.
-namespace cpu {
-template <class T>
-void row_dot(Context& context, MatrixView<const T> u, MatrixView<const T> v, double scale,
-             VectorView<T> score);
-template <class T>
-void row_dot_backward(Context& context, MatrixView<const T> u, MatrixView<const T> v, double scale,
-                      VectorView<const T> dscore, MatrixView<T> du, MatrixView<T> dv);
-}  // namespace cpu
-namespace cuda {
-template <class T>
-void row_dot(Context& context, MatrixView<const T> u, MatrixView<const T> v, double scale,
-             VectorView<T> score);
-template <class T>
-void row_dot_backward(Context& context, MatrixView<const T> u, MatrixView<const T> v, double scale,
-                      VectorView<const T> dscore, MatrixView<T> du, MatrixView<T> dv);
-}  // namespace cuda
+CFAA_OP(template <class T>
+        void row_dot_backward(Context& context, MatrixView<const T> u, MatrixView<const T> v,
+                              double scale, VectorView<const T> dscore, MatrixView<T> du,
+                              MatrixView<T> dv));
 
 }  // namespace cfaa

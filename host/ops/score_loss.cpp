@@ -1,7 +1,6 @@
 #include "host/ops/score_loss.h"
 
 #include "host/core/error.h"
-#include "host/ops/dispatch.h"
 
 namespace cfaa {
 
@@ -24,13 +23,7 @@ void pairwise_loss(Context& context, VectorView<const T> score, int64_t negative
   CFAA_DISPATCH(context, pairwise_loss<T>)(context, score, negatives, weight, loss, dscore);
 }
 
-#define CFAA_INSTANTIATE(T)                                                                   \
-  template void cross_entropy<T>(Context&, VectorView<const T>, VectorView<const T>,          \
-                                 VectorView<const T>, VectorView<T>, VectorView<T>);          \
-  template void pairwise_loss<T>(Context&, VectorView<const T>, int64_t, VectorView<const T>, \
-                                 VectorView<T>, VectorView<T>);
-CFAA_INSTANTIATE(float)
-CFAA_INSTANTIATE(double)
-#undef CFAA_INSTANTIATE
+CFAA_FOR_FLOAT_AND_DOUBLE(cross_entropy);
+CFAA_FOR_FLOAT_AND_DOUBLE(pairwise_loss);
 
 }  // namespace cfaa

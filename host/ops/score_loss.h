@@ -14,35 +14,18 @@
 
 #include "host/core/context.h"
 #include "host/core/view.h"
+#include "host/ops/dispatch.h"
 
 namespace cfaa {
 
 // score, label, weight, dscore (R), contiguous; dscore is written. loss (1) is written.
-template <class T>
-void cross_entropy(Context& context, VectorView<const T> score, VectorView<const T> label,
-                   VectorView<const T> weight, VectorView<T> loss, VectorView<T> dscore);
+CFAA_OP(template <class T>
+        void cross_entropy(Context& context, VectorView<const T> score, VectorView<const T> label,
+                           VectorView<const T> weight, VectorView<T> loss, VectorView<T> dscore));
 
 // score, weight, dscore (N + N n), of which weights of the first N are not read.
-template <class T>
-void pairwise_loss(Context& context, VectorView<const T> score, int64_t negatives,
-                   VectorView<const T> weight, VectorView<T> loss, VectorView<T> dscore);
-
-// The implementations: host/cpu/score_loss.cpp and kernels/score_loss.cu.
-namespace cpu {
-template <class T>
-void cross_entropy(Context& context, VectorView<const T> score, VectorView<const T> label,
-                   VectorView<const T> weight, VectorView<T> loss, VectorView<T> dscore);
-template <class T>
-void pairwise_loss(Context& context, VectorView<const T> score, int64_t negatives,
-                   VectorView<const T> weight, VectorView<T> loss, VectorView<T> dscore);
-}  // namespace cpu
-namespace cuda {
-template <class T>
-void cross_entropy(Context& context, VectorView<const T> score, VectorView<const T> label,
-                   VectorView<const T> weight, VectorView<T> loss, VectorView<T> dscore);
-template <class T>
-void pairwise_loss(Context& context, VectorView<const T> score, int64_t negatives,
-                   VectorView<const T> weight, VectorView<T> loss, VectorView<T> dscore);
-}  // namespace cuda
+CFAA_OP(template <class T>
+        void pairwise_loss(Context& context, VectorView<const T> score, int64_t negatives,
+                           VectorView<const T> weight, VectorView<T> loss, VectorView<T> dscore));
 
 }  // namespace cfaa

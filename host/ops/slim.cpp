@@ -1,7 +1,6 @@
 #include "host/ops/slim.h"
 
 #include "host/core/error.h"
-#include "host/ops/dispatch.h"
 
 namespace cfaa {
 namespace {
@@ -60,13 +59,7 @@ void slim_backward(Context& context, std::span<const MatrixView<const T>> sets,
   (context, sets, options, forward, b_gradient, scale, gradients);
 }
 
-#define CFAA_INSTANTIATE(T)                                                                      \
-  template Slim slim<T>(Context&, std::span<const MatrixView<const T>>, const SlimOptions&);     \
-  template void slim_backward<T>(Context&, std::span<const MatrixView<const T>>,                 \
-                                 const SlimOptions&, const Slim&, View<const double, 3>, double, \
-                                 std::span<const MatrixView<T>>);
-CFAA_INSTANTIATE(float)
-CFAA_INSTANTIATE(double)
-#undef CFAA_INSTANTIATE
+CFAA_FOR_FLOAT_AND_DOUBLE(slim);
+CFAA_FOR_FLOAT_AND_DOUBLE(slim_backward);
 
 }  // namespace cfaa

@@ -34,6 +34,7 @@
 #include "host/core/context.h"
 #include "host/core/view.h"
 #include "host/ops/alignment_options.h"
+#include "host/ops/dispatch.h"
 
 namespace cfaa {
 
@@ -53,33 +54,15 @@ Slim slim(Context& context, std::span<const MatrixView<const T>> sets, const Sli
 
 // Adds `scale` times the gradient for `b_gradient` (S, D, D; its diagonal is ignored) to
 // `gradients`, one per set.
-template <class T>
-void slim_backward(Context& context, std::span<const MatrixView<const T>> sets,
-                   const SlimOptions& options, const Slim& forward,
-                   View<const double, 3> b_gradient, double scale,
-                   std::span<const MatrixView<T>> gradients);
+CFAA_OP(template <class T>
+        void slim_backward(Context& context, std::span<const MatrixView<const T>> sets,
+                           const SlimOptions& options, const Slim& forward,
+                           View<const double, 3> b_gradient, double scale,
+                           std::span<const MatrixView<T>> gradients));
 
-// The implementations: host/cpu/slim.cpp and kernels/slim.cu.
-namespace cpu {
-template <class T>
-void slim(Context& context, std::span<const MatrixView<const T>> sets, const SlimOptions& options,
-          const Slim& result);
-template <class T>
-void slim_backward(Context& context, std::span<const MatrixView<const T>> sets,
-                   const SlimOptions& options, const Slim& forward,
-                   View<const double, 3> b_gradient, double scale,
-                   std::span<const MatrixView<T>> gradients);
-}  // namespace cpu
-
-namespace cuda {
-template <class T>
-void slim(Context& context, std::span<const MatrixView<const T>> sets, const SlimOptions& options,
-          const Slim& result);
-template <class T>
-void slim_backward(Context& context, std::span<const MatrixView<const T>> sets,
-                   const SlimOptions& options, const Slim& forward,
-                   View<const double, 3> b_gradient, double scale,
-                   std::span<const MatrixView<T>> gradients);
-}  // namespace cuda
+// What a device does: fills memory that the op has taken.
+CFAA_DEVICE_OP(template <class T>
+               void slim(Context& context, std::span<const MatrixView<const T>> sets,
+                         const SlimOptions& options, const Slim& result));
 
 }  // namespace cfaa

@@ -1,7 +1,6 @@
 #include "host/ops/sum.h"
 
 #include "host/core/error.h"
-#include "host/ops/dispatch.h"
 
 namespace cfaa {
 
@@ -11,7 +10,6 @@ void sum(Context& context, VectorView<const T> values, double scale, VectorView<
   CFAA_DISPATCH(context, sum<T>)(context, values, scale, out);
 }
 
-template void sum<float>(Context&, VectorView<const float>, double, VectorView<float>);
-template void sum<double>(Context&, VectorView<const double>, double, VectorView<double>);
+CFAA_FOR_FLOAT_AND_DOUBLE(sum);
 
 }  // namespace cfaa

@@ -5,22 +5,12 @@
 
 #include "host/core/context.h"
 #include "host/core/view.h"
+#include "host/ops/dispatch.h"
 
 namespace cfaa {
 
 // `values` is (n), contiguous; `out` is (1).
-template <class T>
-void sum(Context& context, VectorView<const T> values, double scale, VectorView<T> out);
-
-// The implementations: host/cpu/sum.cpp and kernels/sum.cu.
-namespace cpu {
-template <class T>
-void sum(Context& context, VectorView<const T> values, double scale, VectorView<T> out);
-}  // namespace cpu
-
-namespace cuda {
-template <class T>
-void sum(Context& context, VectorView<const T> values, double scale, VectorView<T> out);
-}  // namespace cuda
+CFAA_OP(template <class T>
+        void sum(Context& context, VectorView<const T> values, double scale, VectorView<T> out));
 
 }  // namespace cfaa

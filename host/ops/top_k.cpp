@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "host/core/error.h"
-#include "host/ops/dispatch.h"
 
 namespace cfaa {
 namespace {
@@ -154,15 +153,8 @@ void top_k_finish(Context& context, const DotProducts<T>& dots, const TopKCandid
   CFAA_DISPATCH(context, top_k_finish<T>)(context, dots, candidates, item, score);
 }
 
-#define CFAA_INSTANTIATE(T)                                                                     \
-  template void float_rows<T>(Context&, MatrixView<const T>, bool, MatrixView<float>, int32_t*, \
-                              double*);                                                         \
-  template void top_k_update<T>(Context&, MatrixView<const float>, int64_t, float,              \
-                                const RowItems&, const DotProducts<T>&, const TopKCandidates&); \
-  template void top_k_finish<T>(Context&, const DotProducts<T>&, const TopKCandidates&,         \
-                                MatrixView<int32_t>, MatrixView<double>);
-CFAA_INSTANTIATE(float)
-CFAA_INSTANTIATE(double)
-#undef CFAA_INSTANTIATE
+CFAA_FOR_FLOAT_AND_DOUBLE(float_rows);
+CFAA_FOR_FLOAT_AND_DOUBLE(top_k_update);
+CFAA_FOR_FLOAT_AND_DOUBLE(top_k_finish);
 
 }  // namespace cfaa

@@ -24,6 +24,7 @@
 #include "host/core/context.h"
 #include "host/core/philox.h"
 #include "host/core/view.h"
+#include "host/ops/dispatch.h"
 
 namespace cfaa {
 
@@ -87,20 +88,21 @@ struct TopKCandidates {
 TopKCandidates top_k_candidates(Context& context, int64_t rows, int64_t k);
 
 // scores (R, C) = users (R, D) items' (D, C) in float; contiguous rows.
-void dot_scores(Context& context, MatrixView<const float> users, MatrixView<const float> items,
-                MatrixView<float> scores);
+CFAA_OP(void dot_scores(Context& context, MatrixView<const float> users,
+                        MatrixView<const float> items, MatrixView<float> scores));
 
 // Takes in the scores (R, C) of items first_item ... first_item + C - 1, save those in `masked`.
 // `largest_norm` is the largest of their item_norm. Blocks come in ascending order.
-template <class T>
-void top_k_update(Context& context, MatrixView<const float> scores, int64_t first_item,
-                  float largest_norm, const RowItems& masked, const DotProducts<T>& dots,
-                  const TopKCandidates& candidates);
+CFAA_OP(template <class T>
+        void top_k_update(Context& context, MatrixView<const float> scores, int64_t first_item,
+                          float largest_norm, const RowItems& masked, const DotProducts<T>& dots,
+                          const TopKCandidates& candidates));
 
 // Writes the lists: item (R, k), -1 beyond the end of a short list, and their exact scores (R, k).
-template <class T>
-void top_k_finish(Context& context, const DotProducts<T>& dots, const TopKCandidates& candidates,
-                  MatrixView<int32_t> item, MatrixView<double> score);
+CFAA_OP(template <class T>
+        void top_k_finish(Context& context, const DotProducts<T>& dots,
+                          const TopKCandidates& candidates, MatrixView<int32_t> item,
+                          MatrixView<double> score));
 
 // The same for whole rows of scores in host memory, such as a mapped file, always on the CPU: to
 // copy them to a GPU takes longer than to read them. `nan_item` as in TopKCandidates.
@@ -114,33 +116,8 @@ template <class T>
 void exact_scores(const T* user, MatrixView<const T> items, const int32_t* which, int64_t count,
                   double* score);
 
-// The implementations: host/cpu/top_k.cpp and kernels/top_k.cu.
-namespace cpu {
-int64_t top_k_capacity(int64_t k);
-void top_k_clear(Context& context, const TopKCandidates& candidates);
-void dot_scores(Context& context, MatrixView<const float> users, MatrixView<const float> items,
-                MatrixView<float> scores);
-template <class T>
-void top_k_update(Context& context, MatrixView<const float> scores, int64_t first_item,
-                  float largest_norm, const RowItems& masked, const DotProducts<T>& dots,
-                  const TopKCandidates& candidates);
-template <class T>
-void top_k_finish(Context& context, const DotProducts<T>& dots, const TopKCandidates& candidates,
-                  MatrixView<int32_t> item, MatrixView<double> score);
-}  // namespace cpu
-
-namespace cuda {
-int64_t top_k_capacity(int64_t k);
-void top_k_clear(Context& context, const TopKCandidates& candidates);
-void dot_scores(Context& context, MatrixView<const float> users, MatrixView<const float> items,
-                MatrixView<float> scores);
-template <class T>
-void top_k_update(Context& context, MatrixView<const float> scores, int64_t first_item,
-                  float largest_norm, const RowItems& masked, const DotProducts<T>& dots,
-                  const TopKCandidates& candidates);
-template <class T>
-void top_k_finish(Context& context, const DotProducts<T>& dots, const TopKCandidates& candidates,
-                  MatrixView<int32_t> item, MatrixView<double> score);
-}  // namespace cuda
+// Of top_k_candidates: columns that a row has room for, and how it empties them.
+CFAA_DEVICE_OP(int64_t top_k_capacity(int64_t k));
+CFAA_DEVICE_OP(void top_k_clear(Context& context, const TopKCandidates& candidates));
 
 }  // namespace cfaa

@@ -4,7 +4,6 @@
 #include <string>
 
 #include "host/core/error.h"
-#include "host/ops/dispatch.h"
 
 namespace cfaa {
 namespace {
@@ -66,14 +65,8 @@ void typical_samples_backward(Context& context, EmbeddingPairs<T> pairs,
   (context, pairs, forward, samples_gradient, scale, gradients);
 }
 
-#define CFAA_INSTANTIATE(T)                                                                        \
-  template int64_t typical_sample_count<T>(EmbeddingPairs<T>, const TypicalSamplesOptions&);       \
-  template TypicalSamples<T> typical_samples<T>(Context&, EmbeddingPairs<T>,                       \
-                                                const TypicalSamplesOptions&);                     \
-  template void typical_samples_backward<T>(Context&, EmbeddingPairs<T>, const TypicalSamples<T>&, \
-                                            View<const T, 3>, double, GradientPairs<T>);
-CFAA_INSTANTIATE(float)
-CFAA_INSTANTIATE(double)
-#undef CFAA_INSTANTIATE
+CFAA_FOR_FLOAT_AND_DOUBLE(typical_sample_count);
+CFAA_FOR_FLOAT_AND_DOUBLE(typical_samples);
+CFAA_FOR_FLOAT_AND_DOUBLE(typical_samples_backward);
 
 }  // namespace cfaa

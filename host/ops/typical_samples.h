@@ -19,6 +19,7 @@
 // The backward holds Psi, alpha_q and the start fixed:  dZ_iq += sum_j Psi_ij dM_jq / s_jq.
 
 #include "host/ops/alignment_options.h"
+#include "host/ops/dispatch.h"
 #include "host/ops/embedding_pair.h"
 
 namespace cfaa {
@@ -48,31 +49,16 @@ TypicalSamples<T> typical_samples(Context& context, EmbeddingPairs<T> pairs,
                                   const TypicalSamplesOptions& options);
 
 // Adds `scale` times the gradient for `samples_gradient` (2P, D, K; contiguous) to `gradients`.
-template <class T>
-void typical_samples_backward(Context& context, EmbeddingPairs<T> pairs,
-                              const TypicalSamples<T>& forward, View<const T, 3> samples_gradient,
-                              double scale, GradientPairs<T> gradients);
+CFAA_OP(template <class T>
+        void typical_samples_backward(Context& context, EmbeddingPairs<T> pairs,
+                                      const TypicalSamples<T>& forward,
+                                      View<const T, 3> samples_gradient, double scale,
+                                      GradientPairs<T> gradients));
 
-// The implementations: host/cpu/typical_samples.cpp and kernels/typical_samples.cu. They fill
-// memory that the op has taken.
-namespace cpu {
-template <class T>
-void typical_samples(Context& context, EmbeddingPairs<T> pairs,
-                     const TypicalSamplesOptions& options, const TypicalSamples<T>& result);
-template <class T>
-void typical_samples_backward(Context& context, EmbeddingPairs<T> pairs,
-                              const TypicalSamples<T>& forward, View<const T, 3> samples_gradient,
-                              double scale, GradientPairs<T> gradients);
-}  // namespace cpu
-
-namespace cuda {
-template <class T>
-void typical_samples(Context& context, EmbeddingPairs<T> pairs,
-                     const TypicalSamplesOptions& options, const TypicalSamples<T>& result);
-template <class T>
-void typical_samples_backward(Context& context, EmbeddingPairs<T> pairs,
-                              const TypicalSamples<T>& forward, View<const T, 3> samples_gradient,
-                              double scale, GradientPairs<T> gradients);
-}  // namespace cuda
+// What a device does: fills memory that the op has taken.
+CFAA_DEVICE_OP(template <class T>
+               void typical_samples(Context& context, EmbeddingPairs<T> pairs,
+                                    const TypicalSamplesOptions& options,
+                                    const TypicalSamples<T>& result));
 
 }  // namespace cfaa

@@ -33,13 +33,7 @@ void vertical_loss_backward(Context& context, EmbeddingPairs<T> pairs,
                               scale / static_cast<double>(samples.shape[1]), gradients);
 }
 
-#define CFAA_INSTANTIATE(T)                                                                       \
-  template VerticalLoss<T> vertical_loss<T>(Context&, EmbeddingPairs<T>, const AlignmentOptions&, \
-                                            bool);                                                \
-  template void vertical_loss_backward<T>(Context&, EmbeddingPairs<T>, const VerticalLoss<T>&,    \
-                                          double, GradientPairs<T>);
-CFAA_INSTANTIATE(float)
-CFAA_INSTANTIATE(double)
-#undef CFAA_INSTANTIATE
+CFAA_FOR_FLOAT_AND_DOUBLE(vertical_loss);
+CFAA_FOR_FLOAT_AND_DOUBLE(vertical_loss_backward);
 
 }  // namespace cfaa
