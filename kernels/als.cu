@@ -144,13 +144,8 @@ void als_solve(Context& context, const SparseView& rows, const AlsOptions& optio
          matrices, vectors, w.data);
 }
 
-#define CFAA_INSTANTIATE(T)                                                                       \
-  template void als_gram<T>(Context&, MatrixView<const T>, MatrixView<T>);                        \
-  template void als_turn<T>(Context&, MatrixView<const T>, MatrixView<T>);                        \
-  template void als_solve<T>(Context&, const SparseView&, const AlsOptions&, VectorView<const T>, \
-                             MatrixView<const T>, MatrixView<T>);
-CFAA_INSTANTIATE(float)
-CFAA_INSTANTIATE(double)
-#undef CFAA_INSTANTIATE
+CFAA_FOR_FLOAT_AND_DOUBLE(als_gram);
+CFAA_FOR_FLOAT_AND_DOUBLE(als_turn);
+CFAA_FOR_FLOAT_AND_DOUBLE(als_solve);
 
 }  // namespace cfaa::cuda

@@ -49,14 +49,27 @@ struct Sample {
   int offset;  // in G
 };
 
+// One problem, solved by one block.
 template <class T, class Vector, bool stored>
 struct Sinkhorn {
-  int k;
-  T beta, inverse_beta, share;  // share = 1/K
-  Partials<T> partials;
-  Shared<T> kernel;  // (K, K | 1) where it is stored
-
   using S = Side<T, Vector>;
+
+  int k;
+  Partials<T> partials;
+  S source, target;
+  Vector next;                  // (K)  scalings of the source under way
+  Shared<T> kernel;             // (K, K | 1) where it is stored
+  T beta, inverse_beta, share;  // share = 1/K
+
+  __device__ Sinkhorn(SharedArena& arena, T* scratch, int count) : k(count) {
+    partials = take_partials<T>(arena);
+    const auto take = [&] { return take_vector<Vector>(arena, scratch, k); };
+    const int row = k | 1;
+    source = {take(), take(), take(), row};
+    target = {take(), take(), take(), 1};
+    next = take();
+    if constexpr (stored) kernel = arena.take<T>(int64_t{k} * row);
+  }
 
   __device__ static Sample<T> load(const S& side, int i) {
     return {side.samples[i], side.potential[i], side.scaling[i], i * side.stride};
@@ -119,7 +132,7 @@ struct Sinkhorn {
     __syncthreads();
   }
 
-  __device__ void make_kernel(const S& source, const S& target) const {
+  __device__ void make_kernel() const {
     if constexpr (stored) {
       for (int at = threadIdx.x; at < k * k; at += kPairThreads) {
         const Sample<T> a = load(source, at / k), b = load(target, at % k);
@@ -148,6 +161,130 @@ struct Sinkhorn {
         });
     return __syncthreads_and(ordinary);
   }
+
+  // Samples (K) of both sides times 2^-exponent. Returns the mean of their costs,
+  //   mean(c) = var(x) + var(y) + (mean(x) - mean(y))^2, counted from the first sample.
+  __device__ double load_samples(const T* source_samples, const T* target_samples,
+                                 int exponent) const {
+    const T origin = std::ldexp(source_samples[0], -exponent);
+    double x_sum = 0, y_sum = 0;
+    for (int i = threadIdx.x; i < k; i += kPairThreads) {
+      const T x = std::ldexp(source_samples[i], -exponent);
+      const T y = std::ldexp(target_samples[i], -exponent);
+      source.samples[i] = x;
+      target.samples[i] = y;
+      target.potential[i] = 0;
+      x_sum += double(x) - double(origin);
+      y_sum += double(y) - double(origin);
+    }
+    const double x_mean = block_sum(x_sum) / k, y_mean = block_sum(y_sum) / k;
+    double squares = 0;
+    for (int i = threadIdx.x; i < k; i += kPairThreads) {
+      const double x = double(T(source.samples[i])) - double(origin) - x_mean;
+      const double y = double(T(target.samples[i])) - double(origin) - y_mean;
+      squares += x * x + y * y;
+    }
+    return block_sum(squares) / k + (x_mean - y_mean) * (x_mean - y_mean);
+  }
+
+  __device__ void set_epsilon(double epsilon, double mean_cost) {
+    const double wanted = 1.4426950408889634 / (min(epsilon, kLargestEpsilon<T>) * mean_cost);
+    beta = T(min(wanted, double(std::numeric_limits<T>::max())));
+    inverse_beta = T(1 / wanted);
+    share = T(1.0 / k);
+  }
+
+  // An iteration in the log domain, from the target's potential.
+  __device__ void log_iteration() const {
+    log_half_step(source, target);
+    log_half_step(target, source);
+    make_kernel();
+  }
+
+  // Returns how many iterations it took, of at most `most`.
+  __device__ int iterate(int most, double tolerance) {
+    log_iteration();
+    int used = 1;
+    for (; used < most; ++used) {
+      T error;
+      const bool ordinary = half_step(source, target, next, error);
+      if (tolerance > 0 && block_sum(double(error)) <= tolerance) break;
+      if (!ordinary) {
+        absorb(target);
+        log_iteration();
+        continue;
+      }
+      const Vector previous = source.scaling;
+      source.scaling = next;
+      next = previous;
+      if (!half_step(target, source, target.scaling, error)) {
+        absorb(source);
+        log_half_step(target, source);
+        make_kernel();
+      }
+    }
+    return used;
+  }
+
+  // The plan, for `out` (K, K) where somebody wants it. G's place then holds it, target.potential
+  // the columns' maxima and target.scaling their factors.
+  __device__ void make_plan(T* out) const {
+    absorb(source);
+    log_sums(target, source, [this](int j, T most, T sum) {
+      target.potential[j] = most;
+      target.scaling[j] = share / sum;
+    });
+    const int64_t entries = int64_t{k} * k;
+    for (int64_t at = threadIdx.x; at < entries; at += kPairThreads) {
+      if (!stored && out == nullptr) break;
+      const Sample<T> x = load(source, int(at / k)), y = load(target, int(at % k));
+      const T value = make_plan_entry(x, y);
+      if constexpr (stored) kernel[x.offset + y.offset] = value;
+      if (out != nullptr) out[at] = value;
+    }
+    __syncthreads();
+  }
+  __device__ T make_plan_entry(const Sample<T>& x, const Sample<T>& y) const {
+    return std::exp2(beta * (reduced(x.potential, x.at, y.at) - y.potential)) * y.scaling;
+  }
+  __device__ T plan_entry(const Sample<T>& x, const Sample<T>& y) const {
+    if constexpr (stored) return kernel[x.offset + y.offset];
+    return make_plan_entry(x, y);
+  }
+
+  // d<plan, C>/dm of one side: gradient_i = 2^exponent factor sum_j plan_ij (m_i - m_j). Returns
+  // the L1 distance of its marginal from 1/K, of this thread's samples.
+  template <bool of_source>
+  __device__ double write_gradient(double factor, int exponent, T* gradient) const {
+    double error = 0;
+    sum_rows<T>(
+        k, k, partials, [this](int i) -> Sample<T> { return load(of_source ? source : target, i); },
+        [this](int j) -> Sample<T> { return load(of_source ? target : source, j); },
+        [this](Two<T>& sum, const Sample<T>& a, const Sample<T>& b) {
+          const T mass = of_source ? plan_entry(a, b) : plan_entry(b, a);
+          sum.a += mass;
+          sum.b = std::fma(mass, a.at - b.at, sum.b);
+        },
+        [&](int i, const Two<T>& sum) {
+          gradient[i] = T(std::ldexp(factor * double(sum.b), exponent));
+          error += std::abs(double(sum.a) - 1.0 / k);
+        });
+    return error;
+  }
+
+  // <plan, C>, of this thread's samples.
+  __device__ double plan_cost() const {
+    double cost = 0;
+    sum_rows<T>(
+        k, k, partials, [this](int i) -> Sample<T> { return load(source, i); },
+        [this](int j) -> Sample<T> { return load(target, j); },
+        [this](Two<T>& sum, const Sample<T>& x, const Sample<T>& y) {
+          const T difference = x.at - y.at;
+          sum.a = std::fma(plan_entry(x, y) * difference, difference, sum.a);
+        },
+        [&](int, const Two<T>& sum) { cost += double(sum.a); });
+    return cost;
+  }
 };
 
 // report: sinkhorn_kernel<T,Shared<T>,true> threads=256 shared=(2048+7*K+K*(K|1))*T bytes=4*Q*K*T
@@ -159,9 +296,10 @@ struct Sinkhorn {
 template <class T, class Vector, bool stored>
 __global__ void __launch_bounds__(kPairThreads, sizeof(T) == 4 ? 2 : 1)
     sinkhorn_kernel(const CouplingProblem<T> problem, T* scratch) {
-  const int q = blockIdx.x, k = problem.k, thread = threadIdx.x;
-  const T* source_samples = problem.source + int64_t{q} * k;
-  const T* target_samples = problem.target + int64_t{q} * k;
+  const int q = blockIdx.x, k = problem.k;
+  const int64_t first = int64_t{q} * k;
+  const T* source_samples = problem.source + first;
+  const T* target_samples = problem.target + first;
   const SampleUnit unit = sample_unit(source_samples, target_samples, k);
   if (unit.range != SampleRange::ordinary) {
     report_without_range(problem, q, unit);
@@ -169,130 +307,21 @@ __global__ void __launch_bounds__(kPairThreads, sizeof(T) == 4 ? 2 : 1)
   }
 
   SharedArena arena;
-  T* memory = std::is_pointer_v<Vector> ? scratch + int64_t{q} * kVectors * k : nullptr;
-  Sinkhorn<T, Vector, stored> solver;
-  solver.k = k;
-  solver.partials = take_partials<T>(arena);
-  const auto take = [&] { return take_vector<Vector>(arena, memory, k); };
-  const int stride = k | 1;
-  Side<T, Vector> source{take(), take(), take(), stride};
-  Side<T, Vector> target{take(), take(), take(), 1};
-  Vector next = take();
-  if constexpr (stored) solver.kernel = arena.take<T>(int64_t{k} * stride);
+  Sinkhorn<T, Vector, stored> solver(
+      arena, std::is_pointer_v<Vector> ? scratch + kVectors * first : nullptr, k);
+  const double mean_cost = solver.load_samples(source_samples, target_samples, unit.exponent);
+  solver.set_epsilon(problem.epsilon, mean_cost);
+  const int used = solver.iterate(problem.most_iterations, problem.tolerance);
+  solver.make_plan(problem.plan == nullptr ? nullptr : problem.plan + first * k);
 
-  // mean(c) = var(x) + var(y) + (mean(x) - mean(y))^2, counted from the first sample.
-  const T origin = std::ldexp(source_samples[0], -unit.exponent);
-  double x_sum = 0, y_sum = 0;
-  for (int i = thread; i < k; i += kPairThreads) {
-    const T x = std::ldexp(source_samples[i], -unit.exponent);
-    const T y = std::ldexp(target_samples[i], -unit.exponent);
-    source.samples[i] = x;
-    target.samples[i] = y;
-    target.potential[i] = 0;
-    x_sum += double(x) - double(origin);
-    y_sum += double(y) - double(origin);
-  }
-  const double x_mean = block_sum(x_sum) / k, y_mean = block_sum(y_sum) / k;
-  double squares = 0;
-  for (int i = thread; i < k; i += kPairThreads) {
-    const double x = double(T(source.samples[i])) - double(origin) - x_mean;
-    const double y = double(T(target.samples[i])) - double(origin) - y_mean;
-    squares += x * x + y * y;
-  }
-  const double mean_cost = block_sum(squares) / k + (x_mean - y_mean) * (x_mean - y_mean);
-  const double beta = 1.4426950408889634 / (min(problem.epsilon, kLargestEpsilon<T>) * mean_cost);
-  solver.beta = T(min(beta, double(std::numeric_limits<T>::max())));
-  solver.inverse_beta = T(1 / beta);
-  solver.share = T(1.0 / k);
-
-  solver.log_half_step(source, target);
-  solver.log_half_step(target, source);
-  solver.make_kernel(source, target);
-  int used = 1;
-  for (; used < problem.most_iterations; ++used) {
-    T error;
-    const bool ordinary = solver.half_step(source, target, next, error);
-    if (problem.tolerance > 0 && block_sum(double(error)) <= problem.tolerance) break;
-    if (!ordinary) {
-      solver.absorb(target);
-      solver.log_half_step(source, target);
-      solver.log_half_step(target, source);
-      solver.make_kernel(source, target);
-      continue;
-    }
-    const Vector previous = source.scaling;
-    source.scaling = next;
-    next = previous;
-    if (!solver.half_step(target, source, target.scaling, error)) {
-      solver.absorb(source);
-      solver.log_half_step(target, source);
-      solver.make_kernel(source, target);
-    }
-  }
-
-  // The plan: G's place now holds it, target.potential the columns' maxima, target.scaling their
-  // factors.
-  solver.absorb(source);
-  solver.log_sums(target, source, [&](int j, T most, T sum) {
-    target.potential[j] = most;
-    target.scaling[j] = solver.share / sum;
-  });
-  const auto make_plan = [=](const Sample<T>& x, const Sample<T>& y) -> T {
-    const T value = Sinkhorn<T, Vector, stored>::reduced(x.potential, x.at, y.at);
-    return std::exp2(solver.beta * (value - y.potential)) * y.scaling;
-  };
-  const int64_t entries = int64_t{k} * k;
-  for (int64_t at = thread; at < entries; at += kPairThreads) {
-    if (!stored && problem.plan == nullptr) break;
-    const Sample<T> x = solver.load(source, int(at / k)), y = solver.load(target, int(at % k));
-    const T value = make_plan(x, y);
-    if constexpr (stored) solver.kernel[x.offset + y.offset] = value;
-    if (problem.plan != nullptr) problem.plan[q * entries + at] = value;
-  }
-  __syncthreads();
-
-  const auto plan = [=](const Sample<T>& x, const Sample<T>& y) -> T {
-    if constexpr (stored) return solver.kernel[x.offset + y.offset];
-    return make_plan(x, y);
-  };
-  const auto load_source = [=](int i) -> Sample<T> { return solver.load(source, i); };
-  const auto load_target = [=](int j) -> Sample<T> { return solver.load(target, j); };
   const double factor = 2 * problem.loss_scale;
-  double loss = 0, error = 0;
-  T* source_gradient = problem.source_gradient + int64_t{q} * k;
-  T* target_gradient = problem.target_gradient + int64_t{q} * k;
-  sum_rows<T>(
-      k, k, solver.partials, load_source, load_target,
-      [=](Two<T>& sum, const Sample<T>& x, const Sample<T>& y) {
-        const T mass = plan(x, y);
-        sum.a += mass;
-        sum.b = std::fma(mass, x.at - y.at, sum.b);
-      },
-      [&](int i, const Two<T>& sum) {
-        source_gradient[i] = T(std::ldexp(factor * double(sum.b), unit.exponent));
-        error += std::abs(double(sum.a) - 1.0 / k);
-      });
-  sum_rows<T>(
-      k, k, solver.partials, load_target, load_source,
-      [=](Two<T>& sum, const Sample<T>& y, const Sample<T>& x) {
-        const T mass = plan(x, y);
-        sum.a += mass;
-        sum.b = std::fma(mass, y.at - x.at, sum.b);
-      },
-      [&](int j, const Two<T>& sum) {
-        target_gradient[j] = T(std::ldexp(factor * double(sum.b), unit.exponent));
-        error += std::abs(double(sum.a) - 1.0 / k);
-      });
-  sum_rows<T>(
-      k, k, solver.partials, load_source, load_target,
-      [=](Two<T>& sum, const Sample<T>& x, const Sample<T>& y) {
-        const T difference = x.at - y.at;
-        sum.a = std::fma(plan(x, y) * difference, difference, sum.a);
-      },
-      [&](int, const Two<T>& sum) { loss += double(sum.a); });
-  loss = block_sum(loss);
+  double error =
+      solver.template write_gradient<true>(factor, unit.exponent, problem.source_gradient + first);
+  error +=
+      solver.template write_gradient<false>(factor, unit.exponent, problem.target_gradient + first);
   error = block_sum(error);
-  if (thread == 0) report(problem, q, unit, loss, error, used);
+  const double loss = block_sum(solver.plan_cost());
+  if (threadIdx.x == 0) report(problem, q, unit, loss, error, used);
 }
 
 template <class T>

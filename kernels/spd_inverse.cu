@@ -52,7 +52,6 @@ int64_t spd_inverse(Context& context, MatrixView<T> a) {
   return 0;
 }
 
-template int64_t spd_inverse<float>(Context&, MatrixView<float>);
-template int64_t spd_inverse<double>(Context&, MatrixView<double>);
+CFAA_FOR_FLOAT_AND_DOUBLE(spd_inverse);
 
 }  // namespace cfaa::cuda

@@ -34,9 +34,6 @@ void sparse_product(Context& context, const SparseView& a, VectorView<const int3
   });
 }
 
-template void sparse_product<float>(Context&, const SparseView&, VectorView<const int32_t>,
-                                    const SparseView&, double, int64_t, bool, MatrixView<float>);
-template void sparse_product<double>(Context&, const SparseView&, VectorView<const int32_t>,
-                                     const SparseView&, double, int64_t, bool, MatrixView<double>);
+CFAA_FOR_FLOAT_AND_DOUBLE(sparse_product);
 
 }  // namespace cfaa::cpu

@@ -6,7 +6,6 @@
 #include "host/core/error.h"
 #include "host/core/tensor.h"
 #include "host/cpu/blas.h"
-#include "host/ops/dispatch.h"
 
 namespace cfaa {
 
@@ -41,9 +40,6 @@ void als_half_sweep(Context& context, const SparseView& rows, const AlsOptions& 
   CFAA_DISPATCH(context, als_solve<T>)(context, rows, options, base, h, w);
 }
 
-template void als_half_sweep<float>(Context&, const SparseView&, const AlsOptions&,
-                                    MatrixView<float>, MatrixView<float>);
-template void als_half_sweep<double>(Context&, const SparseView&, const AlsOptions&,
-                                     MatrixView<double>, MatrixView<double>);
+CFAA_FOR_FLOAT_AND_DOUBLE(als_half_sweep);
 
 }  // namespace cfaa

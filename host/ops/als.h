@@ -18,6 +18,7 @@
 
 #include "host/core/context.h"
 #include "host/core/view.h"
+#include "host/ops/dispatch.h"
 #include "host/ops/sparse_product.h"
 
 namespace cfaa {
@@ -34,24 +35,17 @@ template <class T>
 void als_half_sweep(Context& context, const SparseView& rows, const AlsOptions& options,
                     MatrixView<T> h, MatrixView<T> w);
 
-// Its parts: host/cpu/als.cpp and kernels/als.cu.
-#define CFAA_ALS_PARTS                                                                \
-  /* gram (d, d) = h'h */                                                             \
-  template <class T>                                                                  \
-  void als_gram(Context& context, MatrixView<const T> h, MatrixView<T> gram);         \
-  /* h = h basis', basis (d, d) with an eigenvector a row */                          \
-  template <class T>                                                                  \
-  void als_turn(Context& context, MatrixView<const T> basis, MatrixView<T> h);        \
-  /* w, with base (d) the diagonal of alpha h'h */                                    \
-  template <class T>                                                                  \
-  void als_solve(Context& context, const SparseView& rows, const AlsOptions& options, \
-                 VectorView<const T> base, MatrixView<const T> h, MatrixView<T> w);
-namespace cpu {
-CFAA_ALS_PARTS
-}
-namespace cuda {
-CFAA_ALS_PARTS
-}
-#undef CFAA_ALS_PARTS
+// Its parts. gram (d, d) = h'h:
+CFAA_DEVICE_OP(template <class T>
+               void als_gram(Context& context, MatrixView<const T> h, MatrixView<T> gram));
+
+// h = h basis', basis (d, d) with an eigenvector a row:
+CFAA_DEVICE_OP(template <class T>
+               void als_turn(Context& context, MatrixView<const T> basis, MatrixView<T> h));
+
+// w, with base (d) the diagonal of alpha h'h:
+CFAA_DEVICE_OP(template <class T>
+               void als_solve(Context& context, const SparseView& rows, const AlsOptions& options,
+                              VectorView<const T> base, MatrixView<const T> h, MatrixView<T> w));
 
 }  // namespace cfaa

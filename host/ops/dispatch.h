@@ -1,12 +1,12 @@
 #pragma once
 
-// An op is declared once, in host/ops/x.h, and written three times:
+// An op is declared once, `row_dot` in host/ops/row_dot.h, and written three times:
 //
-//   x         host/ops/x.cpp   checks what it is given, then CFAA_DISPATCH(context, x<T>)(...)
-//   cpu::x    host/cpu/x.cpp   computes it on the CPU
-//   cuda::x   kernels/x.cu     computes it on the GPU
+//   row_dot         host/ops/row_dot.cpp  checks its arguments, then calls one of the others
+//   cpu::row_dot    host/cpu/row_dot.cpp  computes it on the CPU
+//   cuda::row_dot   kernels/row_dot.cu    computes it on the GPU
 //
-// Each is instantiated by CFAA_FOR_FLOAT_AND_DOUBLE(x) at the end of its file.
+// Each file ends with CFAA_FOR_FLOAT_AND_DOUBLE(row_dot).
 
 #include "host/core/instantiate.h"  // IWYU pragma: export
 

@@ -1,7 +1,6 @@
 #include "host/ops/sparse_product.h"
 
 #include "host/core/error.h"
-#include "host/ops/dispatch.h"
 
 namespace cfaa {
 
@@ -15,9 +14,6 @@ void sparse_product(Context& context, const SparseView& a, VectorView<const int3
   CFAA_DISPATCH(context, sparse_product<T>)(context, a, rows, b, alpha, first, add, out);
 }
 
-template void sparse_product<float>(Context&, const SparseView&, VectorView<const int32_t>,
-                                    const SparseView&, double, int64_t, bool, MatrixView<float>);
-template void sparse_product<double>(Context&, const SparseView&, VectorView<const int32_t>,
-                                     const SparseView&, double, int64_t, bool, MatrixView<double>);
+CFAA_FOR_FLOAT_AND_DOUBLE(sparse_product);
 
 }  // namespace cfaa

@@ -12,6 +12,7 @@
 
 #include "host/core/context.h"
 #include "host/core/view.h"
+#include "host/ops/dispatch.h"
 
 namespace cfaa {
 
@@ -25,20 +26,9 @@ struct SparseView {
 
 // rows (R): which rows of A; data null: all of them. A (., K), B (K, N); out (R, C), rows may be
 // padded, 0 <= first, first + C <= N. `add`: to what is there.
-template <class T>
-void sparse_product(Context& context, const SparseView& a, VectorView<const int32_t> rows,
-                    const SparseView& b, double alpha, int64_t first, bool add, MatrixView<T> out);
-
-// The implementations: host/cpu/sparse_product.cpp and kernels/sparse_product.cu.
-namespace cpu {
-template <class T>
-void sparse_product(Context& context, const SparseView& a, VectorView<const int32_t> rows,
-                    const SparseView& b, double alpha, int64_t first, bool add, MatrixView<T> out);
-}  // namespace cpu
-namespace cuda {
-template <class T>
-void sparse_product(Context& context, const SparseView& a, VectorView<const int32_t> rows,
-                    const SparseView& b, double alpha, int64_t first, bool add, MatrixView<T> out);
-}  // namespace cuda
+CFAA_OP(template <class T>
+        void sparse_product(Context& context, const SparseView& a, VectorView<const int32_t> rows,
+                            const SparseView& b, double alpha, int64_t first, bool add,
+                            MatrixView<T> out));
 
 }  // namespace cfaa

@@ -1,7 +1,6 @@
 #include "host/ops/spd_inverse.h"
 
 #include "host/core/error.h"
-#include "host/ops/dispatch.h"
 
 namespace cfaa {
 
@@ -12,7 +11,6 @@ int64_t spd_inverse(Context& context, MatrixView<T> a) {
   return CFAA_DISPATCH(context, spd_inverse<T>)(context, a);
 }
 
-template int64_t spd_inverse<float>(Context&, MatrixView<float>);
-template int64_t spd_inverse<double>(Context&, MatrixView<double>);
+CFAA_FOR_FLOAT_AND_DOUBLE(spd_inverse);
 
 }  // namespace cfaa

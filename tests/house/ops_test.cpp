@@ -66,4 +66,15 @@ TEST(House, EveryOpIsWrittenForEveryDevice) {
   EXPECT_GT(implemented, 10) << "the ops were not found";
 }
 
+TEST(House, AnOpIsDeclaredOnce) {
+  for (const auto& entry : fs::directory_iterator(source_path("host/ops"))) {
+    if (entry.path().extension() != ".h" || entry.path().stem() == "dispatch") continue;
+
+    const std::string header = text_of(entry.path());
+
+    EXPECT_FALSE(holds(header, "namespace cpu {") || holds(header, "namespace cuda {"))
+        << entry.path().filename() << ": declare it by CFAA_OP (host/ops/dispatch.h)";
+  }
+}
+
 }  // namespace
