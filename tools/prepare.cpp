@@ -10,6 +10,7 @@
 #include "host/core/error.h"
 #include "host/core/log.h"
 #include "host/core/progress.h"
+#include "host/core/quantity.h"
 #include "tools/command.h"
 
 namespace cfaa::tools {
@@ -47,8 +48,8 @@ class StepTable {
 
 void print_read(const std::string& domain, const ReadReport& report) {
   for (const FileReport& file : report.files) {
-    fmt::print("{}: {} ({}; {}): {} reviews\n", domain, file.identity.name, file.format,
-               file.columns, file.interactions);
+    fmt::print("{}: {} ({}; {}): {}\n", domain, file.identity.name, file.format, file.columns,
+               counted(file.interactions, "review"));
   }
   for (const FileReport& file : report.title_files) {
     fmt::print("{}: {} ({}; {}): titles\n", domain, file.identity.name, file.format, file.columns);
