@@ -6,7 +6,6 @@
 //   const ItemTitles titles(data.target);
 //   titles[item]   // "Kind of Blue"; "" where it has none
 
-#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
