@@ -17,6 +17,24 @@ constexpr int64_t kNarrow = 64;
 constexpr int64_t kCheckedSteps = 3;
 constexpr double kTolerance = 1e-3;  // of the losses after kCheckedSteps, float against double
 
+using PartSeconds = std::map<std::string, std::vector<double>, std::less<>>;
+
+// The seconds of each part of a step.
+template <class T>
+class PartTimer final : public StepObserver<T> {
+ public:
+  explicit PartTimer(PartSeconds& seconds) : seconds_(seconds) {}
+
+  void part_done(std::string_view part, const StepArrays<T>&) override {
+    seconds_[std::string(part)].push_back(watch_.seconds());
+    watch_ = Stopwatch();
+  }
+
+ private:
+  PartSeconds& seconds_;
+  Stopwatch watch_;
+};
+
 // A model in training on a world.
 template <class T>
 struct Training {
@@ -35,21 +53,18 @@ struct Training {
   void run() { runner.run(step++); }
 
   // One step, and the seconds of each of its parts.
-  void run_by_parts(std::map<std::string, std::vector<double>>& seconds) {
+  void run_by_parts(PartSeconds& seconds) {
     runner.load(step++);
-    Stopwatch watch;
-    const PartDone done = [&](const char* part) {
-      seconds[part].push_back(watch.seconds());
-      watch = Stopwatch();
-    };
-    model.step(context, runner.batch(), train.loss, MathMode::fp32, nullptr, &done);
+    PartTimer<T> timer(seconds);
+    model.step(context, runner.batch(), train.loss, MathMode::fp32, &timer);
   }
 
   std::vector<double> losses_after(int64_t steps) {
     while (step < steps) run();
-    const StepReport report = runner.report();
-    return {report.score_source, report.score_target, report.vertical, report.horizontal,
-            report.gradient_norm};
+    const StepMeasures found = runner.measures();
+    std::vector<double> values = {found.score[kSource], found.score[kTarget], found.gradient_norm};
+    for (const StepMeasures::Loss& loss : found.losses) values.push_back(loss.value);
+    return values;
   }
 
   Context& context;
@@ -103,7 +118,7 @@ class StepBench {
     Training<float>& training = this->training();
     const BatchLayout<float> layout(training.assembler.shape());
     const Tensor<char, 1> memory(context_, {static_cast<int64_t>(layout.bytes())});
-    std::map<std::string, std::vector<double>> seconds;
+    PartSeconds seconds;
     for (int i = 0; i < std::max(plan.least_repetitions, static_cast<int>(10 * plan.seconds));
          ++i) {
       training.run_by_parts(seconds);

@@ -110,7 +110,7 @@ Case bag_backward_case(const std::shared_ptr<Histories<T>>& h) {
 template <class T>
 Case adam_rows_case(Context& context, const std::shared_ptr<Histories<T>>& h) {
   StepState state;
-  state.table_rate = 1e-3;
+  state.embedding_rate = 1e-3;
   state.correction1 = 1 / (1 - state.beta1);
   state.correction2 = 1 / (1 - state.beta2);
   const auto on_device =
@@ -138,7 +138,7 @@ Case adam_rows_case(Context& context, const std::shared_ptr<Histories<T>>& h) {
       for (int64_t column = 0; column < kTableColumns; ++column, ++i) {
         const double g = gradient[i];
         expected[static_cast<std::size_t>(row * kTableColumns + column)] -=
-            state.table_rate * g / (std::abs(g) + state.epsilon);
+            state.embedding_rate * g / (std::abs(g) + state.epsilon);
       }
     }
     const double error = relative_error(widened(after), expected);

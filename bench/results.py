@@ -24,7 +24,7 @@ VARIANTS = {v: [f"model.variant={v}"] for v in ("base", "v", "h", "full")}
 # Reviews alone, one G for both domains, no label of the target: what alignment was made for.
 UNSUPERVISED = ["train.target_supervision=none", "model.inputs=[\"review\"]", "model.towers=shared",
                 "model.layers=[]", "model.review.scale=unit", "model.output_scale=0.4",
-                "train.learning_rate=3e-3", "train.lambda.vertical=2", "train.epochs=200",
+                "train.learning_rate=3e-3", "losses.vertical.weight=2", "train.epochs=200",
                 "train.patience=200"]
 
 
@@ -62,7 +62,7 @@ def norms(place):
     lines = [json.loads(line) for line in open(f"{place}/metrics.jsonl")]
     lines = [line for line in lines if "norm/score" in line]
     ends = (lines[0], lines[-1]) if lines else ()
-    return [", ".join(f"{line[f'norm/{loss}']:.2g}" for loss in ("score", "vertical", "horizontal"))
+    return [", ".join(f"{line.get(f'norm/{loss}', 0):.2g}" for loss in ("score", "vertical", "horizontal"))
             for line in ends] or ["", ""]
 
 

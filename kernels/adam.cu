@@ -55,8 +55,8 @@ __global__ void __launch_bounds__(kElementThreads)
   const Element e = element_of_thread(columns);
   if (e.row >= capacity || e.row >= count[0] || latched(latch)) return;
   const int64_t at = int64_t{row[e.row]} * columns + e.column;
-  update(*state, state->table_rate, state->table_decay, gradient[e.row * stride + e.column], w + at,
-         m + at, v + at);
+  update(*state, state->embedding_rate, state->embedding_decay, gradient[e.row * stride + e.column],
+         w + at, m + at, v + at);
 }
 
 // report: sum_squares threads=256 bytes=G*D*X*T flops=2*G*D*X fp64

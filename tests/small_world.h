@@ -83,7 +83,7 @@ inline TrainOptions small_training() {
   options.batch_size = 8;
   options.target_negatives = 2;
   options.learning_rate = 1e-3;
-  options.table_decay = 1e-4;
+  options.embedding_decay = 1e-4;
   return options;
 }
 

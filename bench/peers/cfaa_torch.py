@@ -123,8 +123,10 @@ TOWERS = ["source.user", "source.item", "target.user", "target.item"]
 
 
 class Model:
-    def __init__(self, arrays, config):
-        self.arrays, self.config = arrays, config
+    def __init__(self, arrays, metadata):
+        self.arrays, self.config = arrays, json.loads(metadata["config"])
+        self.weights = {name[len("weight."):]: float(value) for name, value in metadata.items()
+                        if name.startswith("weight.")}
         self.parameters = {
             name[len("before."):]: torch.tensor(value.copy(), requires_grad=True)
             for name, value in arrays.items()
@@ -210,12 +212,14 @@ class Model:
                 value = (weights * torch.nn.functional.softplus(negatives - part[:n, None])).sum()
             result["loss.score"].append(value)
         pairs = [(z[:n, s * d:(s + 1) * d], z[first:first + n, s * d:(s + 1) * d]) for s in (0, 1)]
-        variant, options = self.config["model"]["variant"], self.config["alignment"]
-        if variant in ("v", "full"):
-            result["loss.vertical"] = vertical(pairs, options)
-        if variant in ("h", "full"):
-            result["loss.horizontal"] = horizontal(pairs, options)
+        for name, loss in (("vertical", vertical), ("horizontal", horizontal)):
+            if name in self.weights:
+                result["loss." + name] = loss(pairs, self.config["alignment"])
         return result
+
+    def total(self, result):
+        return sum(result["loss.score"]) + sum(
+            weight * result["loss." + name] for name, weight in self.weights.items())
 
 
 def difference(ours, theirs):
@@ -226,21 +230,16 @@ def difference(ours, theirs):
 
 def check(path):
     arrays, metadata = read_safetensors(path)
-    model = Model(arrays, json.loads(metadata["config"]))
+    model = Model(arrays, metadata)
     tolerance = 1e-9 if model.dtype == torch.float64 else 1e-4
     result = model.losses(keep_gradient_of_z=True)
-    total = sum(result["loss.score"])
-    for name, key in (("loss.vertical", "lambda_vertical"), ("loss.horizontal", "lambda_horizontal")):
-        if name in result:
-            total = total + float(metadata[key]) * result[name]
-    total.backward()
+    model.total(result).backward()
 
     found = {"z": result["z"].detach().numpy(), "score": result["score"].detach().numpy(),
              "gradient.z": result["z"].grad.numpy(),
              "loss.score": np.array([float(value.detach()) for value in result["loss.score"]])}
-    for name in ("loss.vertical", "loss.horizontal"):
-        if name in result:
-            found[name] = result[name].detach().numpy()
+    for name in model.weights:
+        found["loss." + name] = result["loss." + name].detach().numpy()
     for name, parameter in model.parameters.items():
         gradient = parameter.grad.numpy()
         touched = arrays.get(f"batch.{name}.touched")
@@ -269,7 +268,7 @@ def time_step(path, compiled):
     ours costs to assemble is not counted here. Tables are those of the traced data set; where that is
     small their dense gradients and Adam cost next to nothing, as SparseAdam would on large ones."""
     arrays, metadata = read_safetensors(path)
-    model = Model(arrays, json.loads(metadata["config"]))
+    model = Model(arrays, metadata)
     tables = [p for name, p in model.parameters.items() if f"batch.{name}.index" in arrays]
     layers = [p for name, p in model.parameters.items() if f"batch.{name}.index" not in arrays]
     train = model.config["train"]
@@ -277,9 +276,7 @@ def time_step(path, compiled):
                                   weight_decay=train["weight_decay"])
 
     def loss():
-        result = model.losses()
-        return (sum(result["loss.score"]) + train["lambda"]["vertical"] * result["loss.vertical"]
-                + train["lambda"]["horizontal"] * result["loss.horizontal"])
+        return model.total(model.losses())
 
     forward = torch.compile(loss) if compiled else loss
 

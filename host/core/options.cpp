@@ -8,6 +8,7 @@
 #include <numeric>
 
 #include "host/core/error.h"
+#include "host/core/log.h"
 
 namespace cfaa {
 namespace {
@@ -43,6 +44,19 @@ bool inside(const Range& range, double value) {
 
 std::string join(const std::vector<std::string>& words, const std::string& between) {
   return fmt::format("{}", fmt::join(words, between));
+}
+
+// One line for all old keys of one place, and not too long a line.
+void tell(std::vector<std::string> notices, const std::string& origin) {
+  constexpr std::size_t kNamed = 3;
+  if (notices.empty()) return;
+  if (notices.size() > kNamed + 1) {
+    const std::string more =
+        fmt::format("and {} more keys have new names", notices.size() - kNamed);
+    notices.resize(kNamed);
+    notices.push_back(more);
+  }
+  log_once(fmt::format("{}: {}", origin, join(notices, ", ")));
 }
 
 }  // namespace
@@ -164,6 +178,36 @@ void OptionSet::add_choice(const std::string& key, const std::string& help,
                       [choices, current] { return json(choices[current()]); }});
 }
 
+void OptionSet::when_assigned(std::function<void()> then) {
+  auto& assign = options_.back().assign;
+  assign = [before = std::move(assign), then = std::move(then)](const json& given) {
+    before(given);
+    then();
+  };
+}
+
+void OptionSet::add_renamed(const std::string& old_key, const OptionSet& section,
+                            const std::vector<std::string>& keys) {
+  Renamed renamed{old_key, "", {}};
+  for (const std::string& key : keys) {
+    renamed.now.push_back(section.find(key, old_key));
+    renamed.place += (renamed.place.empty() ? "" : " and ") + section.section() + "." + key;
+  }
+  renamed_.push_back(std::move(renamed));
+}
+
+const OptionSet::Renamed* OptionSet::find_renamed(const std::string& key) const {
+  const auto found = std::find_if(renamed_.begin(), renamed_.end(),
+                                  [&](const Renamed& renamed) { return renamed.key == key; });
+  return found == renamed_.end() ? nullptr : &*found;
+}
+
+bool OptionSet::is_group(const std::string& key) const {
+  const auto inside = [&](const auto& option) { return option.key.starts_with(key + "."); };
+  return std::any_of(options_.begin(), options_.end(), inside) ||
+         std::any_of(renamed_.begin(), renamed_.end(), inside);
+}
+
 const Option& OptionSet::find(const std::string& key, const std::string& origin) const {
   std::vector<std::string> known;
   for (const Option& option : options_) {
@@ -176,12 +220,19 @@ const Option& OptionSet::find(const std::string& key, const std::string& origin)
                                        : fmt::format("; did you mean '{}'?", near)));
 }
 
-void OptionSet::assign(const Option& option, const json& value, const std::string& origin) {
+void OptionSet::assign(const std::string& key, const json& value, const std::string& origin,
+                       std::vector<std::string>& notices) {
+  const Renamed* renamed = find_renamed(key);
+  if (renamed != nullptr) {
+    notices.push_back(fmt::format("{}.{} is now {}", section_, key, renamed->place));
+  }
+  const std::vector<Option> options =
+      renamed != nullptr ? renamed->now : std::vector<Option>{find(key, origin)};
   try {
-    option.assign(value);
+    for (const Option& option : options) option.assign(value);
   } catch (const std::string& allowed) {
-    throw Error(fmt::format("{}: {}.{} must be {}, and not {}", origin, section_, option.key,
-                            allowed, value.dump(-1, ' ', false, json::error_handler_t::replace)));
+    throw Error(fmt::format("{}: {}.{} must be {}, and not {}", origin, section_, key, allowed,
+                            value.dump(-1, ' ', false, json::error_handler_t::replace)));
   }
 }
 
@@ -190,31 +241,34 @@ void OptionSet::read(const json& object, const std::string& origin,
   if (!object.is_object()) {
     throw Error(fmt::format("{}: '{}' must be an object of keys and values", origin, section_));
   }
-  read_object(object, "", origin, ignored);
+  std::vector<std::string> notices;
+  read_object(object, "", origin, ignored, notices);
+  tell(notices, origin);
 }
 
 void OptionSet::read_object(const json& object, const std::string& prefix,
-                            const std::string& origin, const std::vector<std::string>& ignored) {
+                            const std::string& origin, const std::vector<std::string>& ignored,
+                            std::vector<std::string>& notices) {
   for (const auto& [name, value] : object.items()) {
     const std::string key = prefix + name;
     if (std::find(ignored.begin(), ignored.end(), key) != ignored.end()) continue;
-    const bool group = std::any_of(options_.begin(), options_.end(), [&](const Option& option) {
-      return option.key.starts_with(key + ".");
-    });
-    if (group && value.is_object()) {
-      read_object(value, key + ".", origin, ignored);
+    if (is_group(key) && value.is_object()) {
+      read_object(value, key + ".", origin, ignored, notices);
     } else {
-      assign(find(key, origin), value, origin);
+      assign(key, value, origin, notices);
     }
   }
 }
 
 void OptionSet::set(const std::string& key, const std::string& text, const std::string& origin) {
-  const Option& option = find(key, origin);
+  const Renamed* renamed = find_renamed(key);
+  const Option& option = renamed != nullptr ? renamed->now.front() : find(key, origin);
   // A flag's text is JSON where it reads as JSON (numbers, true), and plain text otherwise.
   json value = json::parse(text, nullptr, false);
   if (value.is_discarded() || option.current().is_string()) value = text;
-  assign(option, value, origin);
+  std::vector<std::string> notices;
+  assign(key, value, origin, notices);
+  tell(notices, origin);
 }
 
 json OptionSet::current() const {

@@ -10,6 +10,10 @@
 //   set.set("alpha", "0.2", "--alpha");     // from a flag
 //
 // A key with a dot, "history.max", is the key `max` of the object `history` in the file.
+//
+// A key of an earlier version is read as the one that replaced it, with a notice:
+//
+//   set.add_renamed("bandwidth", "alpha");
 
 #include <cstdint>
 #include <functional>
@@ -76,6 +80,22 @@ class OptionSet {
         });
   }
 
+  // A choice that stands for more than one variable; by position in `choices`.
+  void add_choice(const std::string& key, const std::string& help,
+                  const std::vector<std::string>& choices, std::function<void(std::size_t)> assign,
+                  std::function<std::size_t()> current);
+
+  // Called whenever the key added last is assigned.
+  void when_assigned(std::function<void()> then);
+
+  // A key of an earlier version: what is given for it goes to `keys` of `section`. It is neither
+  // listed nor written.
+  void add_renamed(const std::string& old_key, const OptionSet& section,
+                   const std::vector<std::string>& keys);
+  void add_renamed(const std::string& old_key, const std::string& key) {
+    add_renamed(old_key, *this, {key});
+  }
+
   const std::string& section() const { return section_; }
   const std::vector<Option>& options() const { return options_; }
 
@@ -90,16 +110,24 @@ class OptionSet {
   nlohmann::json current() const;
 
  private:
-  void add_choice(const std::string& key, const std::string& help,
-                  const std::vector<std::string>& choices, std::function<void(std::size_t)> assign,
-                  std::function<std::size_t()> current);
+  struct Renamed {
+    std::string key;    // the old one
+    std::string place;  // "train.embedding_rate"
+    std::vector<Option> now;
+  };
+
   void read_object(const nlohmann::json& object, const std::string& prefix,
-                   const std::string& origin, const std::vector<std::string>& ignored);
+                   const std::string& origin, const std::vector<std::string>& ignored,
+                   std::vector<std::string>& notices);
+  bool is_group(const std::string& key) const;
   const Option& find(const std::string& key, const std::string& origin) const;
-  void assign(const Option& option, const nlohmann::json& value, const std::string& origin);
+  const Renamed* find_renamed(const std::string& key) const;
+  void assign(const std::string& key, const nlohmann::json& value, const std::string& origin,
+              std::vector<std::string>& notices);
 
   std::string section_;
   std::vector<Option> options_;
+  std::vector<Renamed> renamed_;
 };
 
 }  // namespace cfaa

@@ -179,7 +179,7 @@ template <class T>
 void adam_rows(Context& context, const StepState* state, const TouchedRows<T>& touched,
                MatrixView<const T> gradient, MatrixView<T> w, MatrixView<T> m, MatrixView<T> v) {
   if (latched(context)) return;
-  const AdamStep<T> step(*state, state->table_rate, state->table_decay);
+  const AdamStep<T> step(*state, state->embedding_rate, state->embedding_decay);
   const auto run = CFAA_VECTOR_DISPATCH(update<T>);
   const int64_t columns = w.cols();
   const int64_t rows_at_once = std::max<int64_t>(1, kElementsAtOnce / columns);

@@ -50,6 +50,7 @@ template <class T>
 Batch<T> carve(Carver& carver, const BatchShape& shape) {
   Batch<T> batch;
   batch.state = carver.take<StepState>(1);
+  batch.loss_weight = carver.vector<double>(shape.losses);
   for (std::size_t d = 0; d < 2; ++d) {
     const int64_t rows = shape.rows(d);
     DomainBatch<T>& domain = batch.domain[d];

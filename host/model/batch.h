@@ -31,6 +31,7 @@ struct BatchShape {
   PerDomain<int64_t> negatives{};              // n of each domain
   int64_t history_entries = 0;                 // of one row, at most
   int64_t review_dim = 0;                      // 0: no reviews
+  int64_t losses = 0;                          // beside L_C
   PerDomain<PerSide<int64_t>> id_rows{};       // of the id tables
   PerDomain<PerSide<int64_t>> history_rows{};  // of the history tables
 
@@ -69,6 +70,7 @@ struct DomainBatch {
 template <class T>
 struct Batch {
   StepState* state = nullptr;
+  VectorView<double> loss_weight;  // (losses) as LossOptions::used() orders them
   PerDomain<DomainBatch<T>> domain;
 };
 

@@ -1,6 +1,8 @@
 #include "host/model/cfaa.h"
 
+#include <algorithm>
 #include <cmath>
+#include <iterator>
 
 #include "host/core/error.h"
 #include "host/model/normal_init.h"
@@ -41,15 +43,20 @@ double deviation(Context& context, MatrixView<T> z) {
   return std::sqrt(std::max(0.0, squares) / static_cast<double>(z.size()));
 }
 
-void finish_part(Context& context, const PartDone* done, const char* part) {
-  if (done == nullptr) return;
-  context.runtime().synchronize();
-  (*done)(part);
+}  // namespace
+
+const StepMeasures::Loss& StepMeasures::loss(std::string_view name) const {
+  const auto found = std::find_if(losses.begin(), losses.end(),
+                                  [&](const Loss& loss) { return loss.name == name; });
+  CFAA_ASSERT(found != losses.end());
+  return *found;
 }
 
-constexpr std::size_t kVertical = 0;  // in alignment_; the horizontal loss is 1
-
-}  // namespace
+double StepMeasures::total() const {
+  double sum = score[kSource] + score[kTarget];
+  for (const Loss& loss : losses) sum += loss.weight * loss.value;
+  return sum;
+}
 
 template <class T>
 Cfaa<T>::Cfaa(Context& context, const ModelOptions& options, const AlignmentOptions& alignment,
@@ -58,14 +65,15 @@ Cfaa<T>::Cfaa(Context& context, const ModelOptions& options, const AlignmentOpti
       batch_shape_(batch_shape),
       towers_(context, options_, shape, parameters_),
       scorer_(options_, parameters_),
-      losses_(context, {4}),
-      norms_(context, {3}),
+      score_loss_(context, {2}),
+      score_norm_(context, {1}),
       score_(context, {batch_shape.all_rows()}) {
-  alignment_.push_back(options_.vertical() ? make_vertical<T>(alignment) : nullptr);
-  alignment_.push_back(options_.horizontal() ? make_horizontal<T>(alignment) : nullptr);
+  for (Loss<T>& loss : make_losses<T>(options_.losses, alignment)) {
+    terms_.push_back(
+        {std::move(loss), Tensor<T, 1>(context, {1}), Tensor<double, 1>(context, {1})});
+  }
+  CFAA_ASSERT(std::ssize(terms_) == batch_shape.losses);
   parameters_.allocate(context);
-  losses_.fill_zero();
-  norms_.fill_zero();
 }
 
 template <class T>
@@ -78,23 +86,21 @@ MatrixView<T> Cfaa<T>::tower_rows(MatrixView<T> z, std::size_t domain, std::size
 }
 
 template <class T>
-typename Cfaa<T>::Forward Cfaa<T>::forward(Context& context, const Batch<T>& batch,
-                                           const StepState* state, MathMode math) {
-  Forward result;
-  result.z = context.scratch().template take<T, 2>({batch_shape_.all_rows(), 2 * options_.dim});
+void Cfaa<T>::run_towers(Context& context, const Batch<T>& batch, const StepState* state,
+                         MathMode math, StepArrays<T>& arrays) {
+  arrays.z = context.scratch().template take<T, 2>({batch_shape_.all_rows(), 2 * options_.dim});
   for (std::size_t d = 0; d < 2; ++d) {
     for (std::size_t s = 0; s < 2; ++s) {
-      result.runs.push_back(towers_.prepare(context, d, s, batch.domain[d].side[s],
-                                            tower_rows(result.z, d, s, batch_shape_.rows(d))));
+      arrays.towers.push_back(towers_.prepare(context, d, s, batch.domain[d].side[s],
+                                              tower_rows(arrays.z, d, s, batch_shape_.rows(d))));
     }
   }
-  if (!towers_.has_layers()) fill_zero(context, result.z);
-  towers_.forward(context, result.runs, state, math);
-  return result;
+  if (!towers_.has_layers()) fill_zero(context, arrays.z);
+  towers_.forward(context, arrays.towers, state, math);
 }
 
 template <class T>
-void Cfaa<T>::initialize(Context& context, const Batch<T>& batch, uint64_t seed) {
+void Cfaa<T>::start_parameters(Context& context, uint64_t seed) {
   uint64_t stream = 1;
   for (typename Parameters<T>::Table& table : parameters_.tables()) {
     fill_normal<T>(context, table.w, options_.table_scale, seed, stream++);
@@ -108,16 +114,22 @@ void Cfaa<T>::initialize(Context& context, const Batch<T>& batch, uint64_t seed)
                      stream++);
     }
   };
-  const bool own_target = options_.towers != TowerSharing::shared;
-  for (std::size_t d = 0; d < (own_target ? 2u : 1u); ++d) {
+  const std::size_t domains = options_.towers == TowerSharing::shared ? 1 : 2;
+  for (std::size_t d = 0; d < domains; ++d) {
     for (std::size_t s = 0; s < 2; ++s) start_layers(towers_.weights(d, s));
   }
   start_layers(scorer_.weights());
+}
 
+template <class T>
+void Cfaa<T>::initialize(Context& context, const Batch<T>& batch, uint64_t seed) {
+  start_parameters(context, seed);
   const Arena::Scope scope(context.scratch());
-  const Forward first = forward(context, batch, nullptr, MathMode::fp32);
-  for (const TowerRun<T>& run : first.runs) {
-    if ((run.domain == kTarget && !own_target) || !towers_.has_layers()) continue;
+  StepArrays<T> first;
+  run_towers(context, batch, nullptr, MathMode::fp32, first);
+  const bool shared = options_.towers == TowerSharing::shared;
+  for (const TowerRun<T>& run : first.towers) {
+    if ((run.domain == kTarget && shared) || !towers_.has_layers()) continue;
     const double found = deviation(context, run.z);
     if (!(found > 0)) continue;
     const MatrixView<T> weight = parameters_.weight(towers_.last_layer(run.domain, run.side));
@@ -137,60 +149,20 @@ void Cfaa<T>::initialize(Context& context, const Batch<T>& batch, uint64_t seed)
   }
 }
 
+// Scores, L_C of each domain, and its gradients with respect to the scores and Z.
 template <class T>
-void Cfaa<T>::align(Context& context, const Batch<T>& batch, MatrixView<T> z, MatrixView<T> dz,
-                    const Trace<T>* trace, const PartDone* done) {
-  const int64_t n = batch_shape_.n, d = options_.dim;
-  std::vector<EmbeddingPair<T>> pairs;
-  for (const std::size_t side : {kUser, kItem}) {
-    pairs.push_back({tower_rows(z, kSource, side, n), tower_rows(z, kTarget, side, n)});
-  }
-  for (std::size_t i = 0; i < alignment_.size(); ++i) {
-    if (alignment_[i] == nullptr) continue;
-    const Arena::Scope scope(context.scratch());
-    // A gradient of its own, so that its norm can be shown and its lambda may change in a graph.
-    const MatrixView<T> own = context.scratch().template take<T, 2>({4 * n, d});
-    fill_zero(context, own);
-    const auto part = [&](int64_t index) {
-      return MatrixView<T>(own.data + index * n * d, {n, d});
-    };
-    const std::vector<GradientPair<T>> gradients = {{part(0), part(1)}, {part(2), part(3)}};
-    const VectorView<T> loss(losses_.view().data + 2 + i, {1});
-    alignment_[i]->apply(context, pairs, gradients, loss);
-    gradient_norm<T>(context, own, nullptr, norms_.view().data + 1 + i);
-    const double* lambda = i == kVertical ? &batch.state->vertical : &batch.state->horizontal;
-    for (const std::size_t side : {kUser, kItem}) {
-      add_scaled<T>(context, lambda, gradients[side].source, tower_rows(dz, kSource, side, n));
-      add_scaled<T>(context, lambda, gradients[side].target, tower_rows(dz, kTarget, side, n));
-    }
-    if (trace != nullptr) {
-      (*trace)(std::string("loss.") + alignment_[i]->name(), as_row(loss), {});
-      (*trace)(std::string("gradient.z.") + alignment_[i]->name(), own, {});
-    }
-    finish_part(context, done, alignment_[i]->name());
-  }
-}
-
-template <class T>
-void Cfaa<T>::step(Context& context, const Batch<T>& batch, ScoreLoss loss, MathMode math,
-                   const Trace<T>* trace, const PartDone* done) {
-  const Arena::Scope scope(context.scratch());
-  Arena& arena = context.scratch();
-  fill_zero(context, parameters_.dense_gradient());
-  norms_.fill_zero();
-
-  const Forward pass = forward(context, batch, batch.state, math);
-  finish_part(context, done, "towers");
-  const std::vector<MatrixView<T>> hidden = scorer_.forward(context, pass.z, score_, math);
-
-  // L_C and its gradient with respect to the scores, domain by domain
-  const VectorView<T> dscore = arena.take<T, 1>(score_.shape());
+void Cfaa<T>::run_scorer(Context& context, const Batch<T>& batch, ScoreLoss loss, MathMode math,
+                         StepArrays<T>& arrays) {
+  arrays.score = score_;
+  arrays.score_loss = score_loss_;
+  arrays.dscore = context.scratch().template take<T, 1>(score_.shape());
+  const std::vector<MatrixView<T>> hidden = scorer_.forward(context, arrays.z, score_, math);
   int64_t first = 0;
   for (std::size_t d = 0; d < 2; ++d) {
     const int64_t rows = batch_shape_.rows(d);
-    const VectorView<T> scores(score_.view().data + first, {rows});
-    const VectorView<T> gradient(dscore.data + first, {rows});
-    const VectorView<T> value(losses_.view().data + d, {1});
+    const VectorView<T> scores(arrays.score.data + first, {rows});
+    const VectorView<T> gradient(arrays.dscore.data + first, {rows});
+    const VectorView<T> value(arrays.score_loss.data + d, {1});
     // Without negatives nothing is pairwise; the weights are then all zero.
     if (loss == ScoreLoss::bce || batch_shape_.negatives[d] == 0) {
       cross_entropy<T>(context, scores, batch.domain[d].label, batch.domain[d].weight, value,
@@ -201,45 +173,73 @@ void Cfaa<T>::step(Context& context, const Batch<T>& batch, ScoreLoss loss, Math
     }
     first += rows;
   }
+  arrays.dz = context.scratch().template take<T, 2>(arrays.z.shape);
+  scorer_.backward(context, arrays.z, hidden, score_, arrays.dscore, arrays.dz, math);
+  score_norm_.fill_zero();
+  gradient_norm<T>(context, arrays.dz, nullptr, score_norm_.view().data);
+}
 
-  const MatrixView<T> dz = arena.take<T, 2>(pass.z.shape);
-  scorer_.backward(context, pass.z, hidden, score_, dscore, dz, math);
-  gradient_norm<T>(context, dz, nullptr, norms_.view().data);
-  finish_part(context, done, "scorer");
-  align(context, batch, pass.z, dz, trace, done);
-
-  std::vector<MatrixView<T>> dz_of_run;
-  for (const TowerRun<T>& run : pass.runs) {
-    dz_of_run.push_back(tower_rows(dz, run.domain, run.side, run.z.rows()));
+// A gradient of its own, so that its norm can be shown and its weight may change in a graph.
+template <class T>
+void Cfaa<T>::run_loss(Context& context, Term& term, const double* weight, StepArrays<T>& arrays) {
+  const int64_t n = batch_shape_.n, d = options_.dim;
+  arrays.loss = term.value;
+  arrays.loss_gradient = context.scratch().template take<T, 2>({4 * n, d});
+  fill_zero(context, arrays.loss_gradient);
+  const auto part = [&](int64_t index) {
+    return MatrixView<T>(arrays.loss_gradient.data + index * n * d, {n, d});
+  };
+  const std::vector<GradientPair<T>> gradients = {{part(0), part(1)}, {part(2), part(3)}};
+  std::vector<EmbeddingPair<T>> pairs;
+  for (const std::size_t side : {kUser, kItem}) {
+    pairs.push_back(
+        {tower_rows(arrays.z, kSource, side, n), tower_rows(arrays.z, kTarget, side, n)});
   }
-  const std::vector<TableGradient<T>> tables =
-      towers_.backward(context, pass.runs, dz_of_run, batch, batch.state, math);
-  finish_part(context, done, "backward");
-
-  if (trace != nullptr) {
-    for (const TowerRun<T>& run : pass.runs) {
-      const std::string name = tower_name(run.domain, run.side);
-      (*trace)("x." + name, run.x, {});
-      for (std::size_t l = 0; l < run.hidden.size(); ++l) {
-        (*trace)("hidden" + std::to_string(l) + "." + name, run.hidden[l], {});
-      }
-    }
-    (*trace)("z", pass.z, {});
-    (*trace)("score", as_row(score_.view()), {});
-    (*trace)("loss.score", as_row(VectorView<T>(losses_.view().data, {2})), {});
-    (*trace)("gradient.score", as_row(dscore), {});
-    (*trace)("gradient.z", dz, {});
-    for (std::size_t i = 0; i < parameters_.layers().size(); ++i) {
-      (*trace)("gradient." + parameters_.layers()[i].name,
-               parameters_.gradient(static_cast<int>(i)), {});
-    }
-    for (const TableGradient<T>& table : tables) {
-      (*trace)("gradient." + parameters_.table(table.table).name, table.gradient,
-               table.touched.row);
-    }
+  term.loss.apply(context, {pairs, gradients, term.value});
+  term.squared_norm.fill_zero();
+  gradient_norm<T>(context, arrays.loss_gradient, nullptr, term.squared_norm.view().data);
+  for (const std::size_t side : {kUser, kItem}) {
+    add_scaled<T>(context, weight, gradients[side].source, tower_rows(arrays.dz, kSource, side, n));
+    add_scaled<T>(context, weight, gradients[side].target, tower_rows(arrays.dz, kTarget, side, n));
   }
-  update(context, batch, tables);
-  finish_part(context, done, "update");
+}
+
+template <class T>
+void Cfaa<T>::run_backward(Context& context, const Batch<T>& batch, MathMode math,
+                           StepArrays<T>& arrays) {
+  std::vector<MatrixView<T>> dz;
+  for (const TowerRun<T>& run : arrays.towers) {
+    dz.push_back(tower_rows(arrays.dz, run.domain, run.side, run.z.rows()));
+  }
+  arrays.tables = towers_.backward(context, arrays.towers, dz, batch, batch.state, math);
+}
+
+template <class T>
+void Cfaa<T>::step(Context& context, const Batch<T>& batch, ScoreLoss loss, MathMode math,
+                   StepObserver<T>* observer) {
+  const Arena::Scope scope(context.scratch());
+  StepArrays<T> arrays;
+  const auto done = [&](const std::string& part) {
+    if (observer == nullptr) return;
+    context.runtime().synchronize();
+    observer->part_done(part, arrays);
+  };
+
+  fill_zero(context, parameters_.dense_gradient());
+  run_towers(context, batch, batch.state, math, arrays);
+  done("towers");
+  run_scorer(context, batch, loss, math, arrays);
+  done("scorer");
+  const double* weight = batch.loss_weight.data;
+  for (Term& term : terms_) {
+    const Arena::Scope own(context.scratch());
+    run_loss(context, term, weight++, arrays);
+    done(term.loss.name);
+  }
+  run_backward(context, batch, math, arrays);
+  done("backward");
+  update(context, batch, arrays.tables);
+  done("update");
 }
 
 template <class T>
@@ -260,22 +260,28 @@ void Cfaa<T>::update(Context& context, const Batch<T>& batch,
 }
 
 template <class T>
-StepReport Cfaa<T>::report(Context& context, const Batch<T>& batch) const {
-  const std::vector<T> losses = losses_.to_host(), scores = score_.to_host();
-  const std::vector<double> norms = norms_.to_host();
+StepMeasures Cfaa<T>::measures(Context& context, const Batch<T>& batch) const {
+  const std::vector<T> score_loss = score_loss_.to_host(), scores = score_.to_host();
   StepState state;
   context.runtime().copy_to_host(&state, batch.state, sizeof(state));
   context.runtime().synchronize();
-  StepReport report{
-      losses[0],           losses[1],           losses[2],           losses[3],
-      std::sqrt(norms[0]), std::sqrt(norms[1]), std::sqrt(norms[2]), std::sqrt(state.squared_norm)};
+  StepMeasures measures;
+  measures.score = {score_loss[kSource], score_loss[kTarget]};
+  measures.score_norm = std::sqrt(score_norm_.to_host()[0]);
+  measures.gradient_norm = std::sqrt(state.squared_norm);
+  const std::vector<double> weights = to_host(context, batch.loss_weight);
+  for (std::size_t i = 0; i < terms_.size(); ++i) {
+    const Term& term = terms_[i];
+    measures.losses.push_back({term.loss.name, weights[i], term.value.to_host()[0],
+                               std::sqrt(term.squared_norm.to_host()[0])});
+  }
   const std::size_t first = static_cast<std::size_t>(batch_shape_.rows(kSource));
   const std::size_t n = static_cast<std::size_t>(batch_shape_.n);
   for (std::size_t i = first; i < first + n; ++i) {
-    report.target_probability += 1 / (1 + std::exp(-static_cast<double>(scores[i])));
+    measures.target_probability += 1 / (1 + std::exp(-static_cast<double>(scores[i])));
   }
-  report.target_probability /= static_cast<double>(n);
-  return report;
+  measures.target_probability /= static_cast<double>(n);
+  return measures;
 }
 
 template <class T>

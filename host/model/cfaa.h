@@ -2,21 +2,19 @@
 
 // The whole model and one step of its training:
 //
-//   Z = towers(batch),   L = L_C(scorer(Z)) + lambda_O L_O(Z) + lambda_A L_A(Z)
+//   Z = towers(batch),   L = L_C(scorer(Z)) + sum of the losses on Z, each with its weight
 //
 // backward by hand, clipped, Adam. Nothing in a step waits for the device or allocates after the
-// first one: on a GPU it is captured and replayed (host/train/trainer.h).
-//
-//   base: L_C alone    v: with L_O    h: with L_A    full: with both
+// first one: on a GPU it is captured and replayed (host/train/step_runner.h).
 
-#include <functional>
-#include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
-#include "host/model/alignment.h"
 #include "host/model/batch.h"
+#include "host/model/loss.h"
 #include "host/model/pair_scorer.h"
+#include "host/model/step_observer.h"
 #include "host/model/towers.h"
 
 namespace cfaa {
@@ -24,28 +22,28 @@ namespace cfaa {
 enum class ScoreLoss { bce, bpr };
 
 // What a step found, read back when somebody wants to see it.
-struct StepReport {
-  double score_source = 0, score_target = 0;  // L_C of each domain
-  double vertical = 0, horizontal = 0;        // L_O and L_A, without their lambdas
-  // Norms of the losses' gradients with respect to Z, without the lambdas; and of all parameters
-  // together, before clipping.
-  double score_norm = 0, vertical_norm = 0, horizontal_norm = 0, gradient_norm = 0;
+struct StepMeasures {
+  struct Loss {
+    std::string name;
+    double weight = 0;  // at this step
+    double value = 0;   // without the weight
+    double norm = 0;    // of its gradient with respect to Z, without the weight
+  };
+
+  PerDomain<double> score{};      // L_C of each domain
+  double score_norm = 0;          // of L_C's gradient with respect to Z
+  std::vector<Loss> losses;       // the others, in the step's order
+  double gradient_norm = 0;       // of all parameters together, before clipping
   double target_probability = 0;  // mean of sigma(score) over the target's batch
+
+  const Loss& loss(std::string_view name) const;
+  double total() const;  // L
 };
-
-// Called with every array of a traced step, by name; see docs/training.md. `rows` names the rows
-// of a table's gradient, empty elsewhere.
-template <class T>
-using Trace = std::function<void(const std::string& name, MatrixView<const T> array,
-                                 VectorView<const int32_t> rows)>;
-
-// Called when a part of a step is done, device included: "towers" (inputs and forward), "scorer"
-// (forward, L_C, backward), "vertical", "horizontal", "backward" (of the towers), "update".
-using PartDone = std::function<void(const char* part)>;
 
 template <class T>
 class Cfaa {
  public:
+  // `batch_shape.losses` is how many losses `options` uses.
   Cfaa(Context& context, const ModelOptions& options, const AlignmentOptions& alignment,
        const ModelShape& shape, const BatchShape& batch_shape);
 
@@ -58,27 +56,36 @@ class Cfaa {
   // the order of one. `tied_start` copies the source's towers to the target's.
   void initialize(Context& context, const Batch<T>& batch, uint64_t seed);
 
-  // One step on a batch in device memory. With `trace` or `done`, calls it (and waits for the
-  // device).
+  // One step on a batch in device memory.
   void step(Context& context, const Batch<T>& batch, ScoreLoss loss, MathMode math,
-            const Trace<T>* trace = nullptr, const PartDone* done = nullptr);
+            StepObserver<T>* observer = nullptr);
 
-  // Waits for the device.
-  StepReport report(Context& context, const Batch<T>& batch) const;
+  // Of the last step. Waits for the device.
+  StepMeasures measures(Context& context, const Batch<T>& batch) const;
 
   // Embeddings (R, D) of users or items whose inputs are in `batch` (its `rows` are z's).
   void embed(Context& context, std::size_t domain, std::size_t side, const SideBatch<T>& batch,
              MatrixView<T> z) const;
 
  private:
-  struct Forward {
-    std::vector<TowerRun<T>> runs;  // source user, source item, target user, target item
-    MatrixView<T> z;                // (all rows, 2 D), users in the left half
+  // A loss and what the last step measured of it.
+  struct Term {
+    Loss<T> loss;
+    Tensor<T, 1> value;
+    Tensor<double, 1> squared_norm;
   };
-  Forward forward(Context& context, const Batch<T>& batch, const StepState* state, MathMode math);
-  void align(Context& context, const Batch<T>& batch, MatrixView<T> z, MatrixView<T> dz,
-             const Trace<T>* trace, const PartDone* done);
+
+  // The parts of a step, each from what the ones before left in `arrays`.
+  void run_towers(Context& context, const Batch<T>& batch, const StepState* state, MathMode math,
+                  StepArrays<T>& arrays);
+  void run_scorer(Context& context, const Batch<T>& batch, ScoreLoss loss, MathMode math,
+                  StepArrays<T>& arrays);
+  void run_loss(Context& context, Term& term, const double* weight, StepArrays<T>& arrays);
+  void run_backward(Context& context, const Batch<T>& batch, MathMode math, StepArrays<T>& arrays);
   void update(Context& context, const Batch<T>& batch, const std::vector<TableGradient<T>>& tables);
+
+  void start_parameters(Context& context, uint64_t seed);
+  // The first rows of z (or dz) that belong to a tower.
   MatrixView<T> tower_rows(MatrixView<T> z, std::size_t domain, std::size_t side,
                            int64_t rows) const;
 
@@ -87,11 +94,10 @@ class Cfaa {
   Parameters<T> parameters_;
   Towers<T> towers_;
   PairScorer<T> scorer_;
-  std::vector<std::unique_ptr<AlignmentLoss<T>>>
-      alignment_;            // [0] vertical, [1] horizontal or null
-  Tensor<T, 1> losses_;      // source, target, vertical, horizontal
-  Tensor<double, 1> norms_;  // squared: scores, vertical, horizontal
-  Tensor<T, 1> score_;       // (all rows)
+  std::vector<Term> terms_;
+  Tensor<T, 1> score_loss_;       // (2) of the source, of the target
+  Tensor<double, 1> score_norm_;  // (1) squared
+  Tensor<T, 1> score_;            // (all rows)
 };
 
 }  // namespace cfaa

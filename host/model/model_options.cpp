@@ -10,9 +10,11 @@ bool ModelOptions::has(const char* input) const {
 
 OptionSet model_option_set(ModelOptions& options) {
   OptionSet set("model");
-  set.add("variant", options.variant,
-          "which alignment losses: none, vertical (v), horizontal (h), both",
-          {{"base", Variant::base}, {"v", Variant::v}, {"h", Variant::h}, {"full", Variant::full}});
+  set.add_choice(
+      "variant", "short for leaving losses out: both, horizontal, vertical, none of the two",
+      {"base", "v", "h", "full"},
+      [&options](std::size_t i) { options.losses.choose(static_cast<Variant>(i)); },
+      [&options] { return static_cast<std::size_t>(options.losses.variant()); });
   set.add("dim", options.dim, "attributes of an embedding, D", between(1, 4096));
   set.add("inputs", options.inputs, "what a tower reads", {"id", "history", "review"});
   set.add("id_dim", options.id_dim, "size of a user's or item's own row; 0: dim", between(0, 4096));

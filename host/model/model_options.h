@@ -7,10 +7,10 @@
 #include <vector>
 
 #include "host/core/options.h"
+#include "host/model/loss_options.h"
 
 namespace cfaa {
 
-enum class Variant { base, v, h, full };
 enum class TowerSharing { separate, tied_start, shared };
 enum class Residual { none, id, id_history };
 enum class HistoryPooling { sum, mean };
@@ -19,7 +19,6 @@ enum class ReviewScale { raw, unit, standardize };
 enum class ScorerKind { mlp, dot, mlp_dot };
 
 struct ModelOptions {
-  Variant variant = Variant::full;
   int64_t dim = 300;
   std::vector<std::string> inputs = {"id", "history", "review"};
   int64_t id_dim = 0, history_dim = 0;  // 0: dim
@@ -37,14 +36,13 @@ struct ModelOptions {
   std::vector<int64_t> scorer_layers = {64};
   double table_scale = 0.1;
   double output_scale = 0.1;
+  LossOptions losses;  // a section of their own
 
   bool has(const char* input) const;
   int64_t id_columns() const { return !has("id") ? 0 : id_dim > 0 ? id_dim : dim; }
   int64_t history_columns() const {
     return !has("history") ? 0 : history_dim > 0 ? history_dim : dim;
   }
-  bool vertical() const { return variant == Variant::v || variant == Variant::full; }
-  bool horizontal() const { return variant == Variant::h || variant == Variant::full; }
   bool mlp() const { return scorer != ScorerKind::dot; }
   bool dot() const { return scorer != ScorerKind::mlp; }
 };

@@ -5,7 +5,8 @@
 //   m = beta1 m + (1 - beta1) g',   v = beta2 v + (1 - beta2) g'^2
 //   w = w - rate (correction1 m / (sqrt(correction2 v) + epsilon) + decay w)
 //
-// with learning_rate and weight_decay for layers, table_rate and table_decay for rows of tables.
+// with learning_rate and weight_decay for layers, embedding_rate and embedding_decay for rows of
+// tables.
 //
 // Dense for layers; for tables only the rows that the batch touched are read or written. Their
 // moments are lazy: a row that is not touched keeps m and v as they are (they do not decay), as

@@ -1,6 +1,6 @@
 #pragma once
 
-// add_scaled:  y += factor[0] * x,  the factor in device memory (a lambda of StepState), so that a
+// add_scaled:  y += factor[0] * x,  the factor in device memory (the weight of a loss), so that a
 // schedule can change it under a replayed graph. No factor (nullptr) is 1.
 
 #include "host/core/context.h"

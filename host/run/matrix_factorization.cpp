@@ -3,8 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
-#include <numeric>
 
 #include "host/core/error.h"
 #include "host/core/log.h"
@@ -17,50 +15,71 @@
 #include "host/ops/embedding_bag.h"
 #include "host/ops/row_dot.h"
 #include "host/ops/score_loss.h"
+#include "host/train/negative_sampler.h"
 #include "host/train/permutation.h"
+#include "host/train/touched_rows.h"
 
 namespace cfaa {
 namespace {
 
 constexpr double kTableScale = 0.1;
 constexpr std::size_t kNdcg = 2;  // of kMetricNames
-constexpr uint64_t kAttempts = 64;
 // Philox streams: the tables' initial values have the first two.
 constexpr uint64_t kShuffle = uint64_t{1} << 32, kNegative = uint64_t{2} << 32;
 
-// The rows of one table that a step reads, one to a bag, and the same by row of the table.
-struct RowLists {
-  std::vector<int32_t> offset, index;  // (R + 1), (R)
-  std::vector<int32_t> count, row, touched_offset, bag;
-  std::vector<float> ones;
+template <class T>
+VectorView<T> upload(Context& context, const std::vector<T>& host) {
+  const VectorView<T> taken =
+      context.scratch().template take<T, 1>({static_cast<int64_t>(host.size())});
+  context.runtime().copy_from_host(taken.data, host.data(), host.size() * sizeof(T));
+  return taken;
+}
 
-  void fill(std::vector<int32_t> rows) {
-    index = std::move(rows);
-    const std::size_t size = index.size();
-    ones.assign(size, 1.0f);
-    offset.resize(size + 1);
-    std::iota(offset.begin(), offset.end(), 0);
-    bag.resize(size);
-    std::iota(bag.begin(), bag.end(), 0);
-    std::stable_sort(bag.begin(), bag.end(), [&](int32_t a, int32_t b) {
-      return index[static_cast<std::size_t>(a)] < index[static_cast<std::size_t>(b)];
-    });
-    row.clear();
-    touched_offset.clear();
-    for (std::size_t e = 0; e < size; ++e) {
-      const int32_t touched = index[static_cast<std::size_t>(bag[e])];
-      if (!row.empty() && row.back() == touched) continue;
-      row.push_back(touched);
-      touched_offset.push_back(static_cast<int32_t>(e));
+// The rows of one table that a step reads, one to a bag, and the same by row of the table.
+class RowLists {
+ public:
+  explicit RowLists(int64_t table_rows) : lister_(table_rows) {}
+
+  void fill(const std::vector<int32_t>& rows) {
+    for (std::vector<int32_t>* array : {&index_, &touched_row_, &touched_bag_}) {
+      array->resize(rows.size());
     }
-    touched_offset.push_back(static_cast<int32_t>(size));
-    count = {static_cast<int32_t>(row.size())};
+    offset_.resize(rows.size() + 1);
+    touched_offset_.resize(rows.size() + 1);
+    weight_.resize(rows.size());
+    touched_weight_.resize(rows.size());
+    const EdgeLists<float> lists = {
+        view(offset_),      view(index_),          view(weight_),      view(touched_count_),
+        view(touched_row_), view(touched_offset_), view(touched_bag_), view(touched_weight_)};
+    fill_single_rows(lists, [&](int32_t bag) { return rows[static_cast<std::size_t>(bag)]; });
+    lister_.list(lists);
+    touched_row_.resize(static_cast<std::size_t>(touched_count_[0]));
   }
+
+  Bags<float> bags(Context& context) const {
+    return {upload(context, offset_), upload(context, index_), upload(context, weight_)};
+  }
+  TouchedRows<float> touched(Context& context) const {
+    return {upload(context, touched_count_), upload(context, touched_row_),
+            upload(context, touched_offset_), upload(context, touched_bag_),
+            upload(context, touched_weight_)};
+  }
+
+ private:
+  template <class T>
+  static VectorView<T> view(std::vector<T>& array) {
+    return {array.data(), {static_cast<int64_t>(array.size())}};
+  }
+
+  TouchedRowLister lister_;
+  std::vector<int32_t> offset_, index_, touched_count_ = {0}, touched_row_, touched_offset_,
+                                        touched_bag_;
+  std::vector<float> weight_, touched_weight_;
 };
 
 struct Table {
   Table(Context& context, int64_t rows, int64_t dim, uint64_t seed, uint64_t stream)
-      : w(context, {rows, dim}), m(context, {rows, dim}), v(context, {rows, dim}) {
+      : w(context, {rows, dim}), m(context, {rows, dim}), v(context, {rows, dim}), lists(rows) {
     fill_normal<float>(context, w, kTableScale, seed, stream);
     m.fill_zero();
     v.fill_zero();
@@ -74,9 +93,9 @@ class Factorizer {
   Factorizer(Context& context, const Domain& domain, const BaselineOptions& options)
       : context_(context),
         options_(options),
-        items_(domain.items.size()),
         liked_(training_positives(domain)),
         random_{static_cast<uint64_t>(options.seed)},
+        negatives_(random_.seed, domain.items.size()),
         table_{Table(context, domain.users.size(), options.dim, random_.seed, kUser),
                Table(context, domain.items.size(), options.dim, random_.seed, kItem)} {
     for (int32_t user = 0; user < liked_.users(); ++user) {
@@ -128,22 +147,18 @@ class Factorizer {
       items[r] = liked_.item[which];
       for (std::size_t j = 0; j < negatives; ++j) {
         const std::size_t at = n + r * negatives + j;
+        const NegativeSampler::Draw drawn =
+            negatives_(at, kNegative + static_cast<uint64_t>(step_),
+                       [&](int32_t item) { return liked_.contains(users[r], item); });
         users[at] = users[r];
-        items[at] = items[r];
-        for (uint64_t attempt = 0; attempt < kAttempts && weight_[at] == 0; ++attempt) {
-          const auto item = static_cast<int32_t>(
-              random_.below(static_cast<uint64_t>(items_), at * kAttempts + attempt,
-                            kNegative + static_cast<uint64_t>(step_)));
-          if (liked_.contains(users[r], item)) continue;
-          items[at] = item;
-          weight_[at] = 1.0f;
-          ++counted;
-        }
+        items[at] = drawn.taken ? items[r] : drawn.item;
+        weight_[at] = drawn.taken ? 0.0f : 1.0f;
+        counted += !drawn.taken;
       }
     }
     for (float& weight : weight_) weight /= static_cast<float>(std::max<int64_t>(counted, 1));
-    table_[kUser].lists.fill(std::move(users));
-    table_[kItem].lists.fill(std::move(items));
+    table_[kUser].lists.fill(users);
+    table_[kItem].lists.fill(items);
   }
 
   void step() {
@@ -153,17 +168,15 @@ class Factorizer {
     PerSide<MatrixView<float>> z, dz;
     const auto rows = static_cast<int64_t>(weight_.size());
     for (std::size_t side = 0; side < 2; ++side) {
-      const RowLists& lists = table_[side].lists;
-      bags[side] = {upload(lists.offset), upload(lists.index), upload(lists.ones)};
-      touched[side] = {upload(lists.count), upload(lists.row), upload(lists.touched_offset),
-                       upload(lists.bag), bags[side].weight};
+      bags[side] = table_[side].lists.bags(context_);
+      touched[side] = table_[side].lists.touched(context_);
       z[side] = context_.scratch().take<float, 2>({rows, options_.dim});
       dz[side] = zeros<2>({rows, options_.dim});
     }
     const StepState state = next_state();
     const VectorView<StepState> state_on_device = context_.scratch().take<StepState, 1>({1});
     context_.runtime().copy_from_host(state_on_device.data, &state, sizeof(state));
-    const VectorView<float> weight = upload(weight_), score = zeros<1>({rows}),
+    const VectorView<float> weight = upload(context_, weight_), score = zeros<1>({rows}),
                             dscore = zeros<1>({rows}), loss = zeros<1>({1});
 
     for (std::size_t side = 0; side < 2; ++side) {
@@ -174,8 +187,8 @@ class Factorizer {
     row_dot_backward<float>(context_, z[kUser], z[kItem], 1.0, dscore, dz[kUser], dz[kItem]);
     for (std::size_t side = 0; side < 2; ++side) {
       Table& table = table_[side];
-      const MatrixView<float> gradient = context_.scratch().take<float, 2>(
-          {static_cast<int64_t>(table.lists.row.size()), options_.dim});
+      const MatrixView<float> gradient =
+          context_.scratch().take<float, 2>({touched[side].row.size(), options_.dim});
       embedding_bag_backward<float>(context_, dz[side], touched[side], gradient);
       adam_rows<float>(context_, state_on_device.data, touched[side], gradient, table.w.view(),
                        table.m.view(), table.v.view());
@@ -185,20 +198,12 @@ class Factorizer {
 
   StepState next_state() {
     StepState state;
-    state.step = static_cast<uint64_t>(step_++);
-    state.table_rate = options_.learning_rate;
-    state.table_decay = options_.weight_decay;
-    state.correction1 = 1 / (1 - std::pow(state.beta1, static_cast<double>(step_)));
-    state.correction2 = 1 / (1 - std::pow(state.beta2, static_cast<double>(step_)));
+    state.embedding_rate = options_.learning_rate;
+    state.embedding_decay = options_.weight_decay;
+    state.count(step_++);
     return state;
   }
 
-  template <class T>
-  VectorView<T> upload(const std::vector<T>& host) {
-    const VectorView<T> taken = context_.scratch().take<T, 1>({static_cast<int64_t>(host.size())});
-    context_.runtime().copy_from_host(taken.data, host.data(), host.size() * sizeof(T));
-    return taken;
-  }
   template <int Rank>
   View<float, Rank> zeros(std::array<int64_t, Rank> shape) {
     const View<float, Rank> taken = context_.scratch().take<float, Rank>(shape);
@@ -209,10 +214,10 @@ class Factorizer {
 
   Context& context_;
   const BaselineOptions& options_;
-  int64_t items_;
   UserItems liked_;
   std::vector<int32_t> user_;  // of each positive; its item is liked_.item
   Philox random_;
+  NegativeSampler negatives_;
   PerSide<Table> table_;
   std::vector<float> weight_;
   int64_t step_ = 0;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 
 #include "host/core/error.h"
 #include "host/train/permutation.h"
@@ -17,7 +18,17 @@ enum Stream : uint64_t {
   kHistory = uint64_t{4} << 56,
 };
 
-constexpr int kAttempts = 64;  // to find an item that the user has no interaction with
+NegativeSampler negative_sampler(const Neighbours& items, const TrainOptions& train) {
+  const auto seed = static_cast<uint64_t>(train.seed);
+  if (train.sampling == NegativeSampling::uniform) return {seed, items.count()};
+  double sum = 0;
+  std::vector<double> sums;
+  for (int64_t i = 0; i < items.count(); ++i) {
+    sum += std::pow(static_cast<double>(items.degree(i)), train.sampling_beta);
+    sums.push_back(sum);
+  }
+  return {seed, std::move(sums)};
+}
 
 }  // namespace
 
@@ -33,11 +44,16 @@ ModelShape model_shape(const TrainingData& data) {
 template <class T>
 BatchAssembler<T>::BatchAssembler(const TrainingData& data, const ModelOptions& model,
                                   const TrainOptions& train)
-    : data_(data), model_(model), train_(train), random_{static_cast<uint64_t>(train.seed)} {
+    : data_(data),
+      model_(model),
+      train_(train),
+      random_{static_cast<uint64_t>(train.seed)},
+      losses_(model.losses.used()) {
   const ModelShape sizes = model_shape(data);
   shape_.n = train.batch_size;
   shape_.negatives = train.negatives();
   shape_.review_dim = model.has("review") ? sizes.review_dim : 0;
+  shape_.losses = std::ssize(losses_);
   for (std::size_t d = 0; d < 2; ++d) {
     const SplitRows& rows = data.domain(d).train;
     if (rows.size() == 0) {
@@ -47,24 +63,15 @@ BatchAssembler<T>::BatchAssembler(const TrainingData& data, const ModelOptions& 
     for (std::size_t s = 0; s < 2; ++s) {
       if (model.has("id")) shape_.id_rows[d][s] = sizes.count[d][s];
       if (model.has("history")) shape_.history_rows[d][s] = sizes.history_rows(model, d, s);
-      id_marks_[d][s].seen.assign(static_cast<std::size_t>(shape_.id_rows[d][s]), 0);
-      id_marks_[d][s].position.resize(id_marks_[d][s].seen.size());
-      history_marks_[d][s].seen.assign(static_cast<std::size_t>(shape_.history_rows[d][s]), 0);
-      history_marks_[d][s].position.resize(history_marks_[d][s].seen.size());
+      id_rows_[d][s] = TouchedRowLister(shape_.id_rows[d][s]);
+      history_rows_[d][s] = TouchedRowLister(shape_.history_rows[d][s]);
       int64_t most = 0;
       const Neighbours& neighbours = data.neighbours[d][s];
       for (int64_t e = 0; e < neighbours.count(); ++e) most = std::max(most, neighbours.degree(e));
       if (model.history_max > 0) most = std::min(most, model.history_max);
       shape_.history_entries = std::max(shape_.history_entries, most);
     }
-    if (train.sampling == NegativeSampling::popularity) {
-      double sum = 0;
-      const Neighbours& items = data.neighbours[d][kItem];
-      for (int64_t i = 0; i < items.count(); ++i) {
-        sum += std::pow(static_cast<double>(items.degree(i)), train.sampling_beta);
-        popularity_[d].push_back(sum);
-      }
-    }
+    negatives_[d] = negative_sampler(data.neighbours[d][kItem], train);
   }
   const int64_t source = data.domain(kSource).train.size(),
                 target = data.domain(kTarget).train.size();
@@ -76,26 +83,21 @@ BatchAssembler<T>::BatchAssembler(const TrainingData& data, const ModelOptions& 
 }
 
 template <class T>
-void BatchAssembler<T>::fill_state(int64_t step, StepState& state) const {
+void BatchAssembler<T>::fill_state(int64_t step, const Batch<T>& batch) const {
+  StepState& state = *batch.state;
   state = StepState{};
-  state.step = static_cast<uint64_t>(step);
   state.learning_rate = train_.learning_rate;
   state.beta1 = train_.beta1;
   state.beta2 = train_.beta2;
   state.epsilon = train_.epsilon;
   state.weight_decay = train_.weight_decay;
-  state.table_rate = train_.table_rate;
-  state.table_decay = train_.table_decay;
-  state.correction1 = 1 / (1 - std::pow(train_.beta1, static_cast<double>(step + 1)));
-  state.correction2 = 1 / (1 - std::pow(train_.beta2, static_cast<double>(step + 1)));
+  state.embedding_rate = train_.embedding_rate;
+  state.embedding_decay = train_.embedding_decay;
   state.max_norm = train_.max_norm;
-  double share = 1;
-  if (train_.schedule == LambdaSchedule::warmup) {
-    share = std::min(1.0, static_cast<double>(step + 1) /
-                              static_cast<double>(train_.warmup_epochs * steps_per_epoch_));
+  state.count(step);
+  for (std::size_t i = 0; i < losses_.size(); ++i) {
+    batch.loss_weight.data[i] = losses_[i].weight_at(step, steps_per_epoch_);
   }
-  state.vertical = share * train_.vertical;
-  state.horizontal = share * train_.horizontal;
 }
 
 template <class T>
@@ -105,23 +107,8 @@ int32_t BatchAssembler<T>::draw_negative(std::size_t domain, int64_t user, uint6
   const auto u = static_cast<std::size_t>(user);
   const auto begin = users.other.begin() + users.offset[u];
   const auto end = users.other.begin() + users.offset[u + 1];
-  const auto items = static_cast<uint64_t>(data_.domain(domain).items.size());
-  int32_t item = 0;
-  for (uint64_t attempt = 0; attempt < kAttempts; ++attempt) {
-    const uint64_t at = index * kAttempts + attempt;
-    if (popularity_[domain].empty()) {
-      item = static_cast<int32_t>(random_.below(items, at, stream));
-    } else {
-      const Philox::Block block = random_(at, stream);
-      const double x = (block.word[0] + block.word[1] / 4294967296.0) / 4294967296.0;
-      const std::vector<double>& sums = popularity_[domain];
-      const auto found = std::upper_bound(sums.begin(), sums.end(), x * sums.back());
-      item = static_cast<int32_t>(std::min<std::ptrdiff_t>(
-          found - sums.begin(), static_cast<std::ptrdiff_t>(sums.size()) - 1));
-    }
-    if (!std::binary_search(begin, end, item)) return item;
-  }
-  return item;
+  const auto taken = [&](int32_t item) { return std::binary_search(begin, end, item); };
+  return negatives_[domain](index, stream, taken).item;
 }
 
 template <class T>
@@ -217,51 +204,14 @@ void BatchAssembler<T>::add_history(std::size_t domain, std::size_t side, int64_
 }
 
 template <class T>
-void BatchAssembler<T>::list_touched(const EdgeLists<T>& lists, Marks& marks) {
-  const int64_t rows = lists.offset.size() - 1;
-  const int32_t entries = lists.offset.data[rows];
-  const int64_t now = ++marks.now;
-  int32_t touched = 0;
-  for (int32_t e = 0; e < entries; ++e) {
-    const auto row = static_cast<std::size_t>(lists.index.data[e]);
-    if (marks.seen[row] != now) {
-      marks.seen[row] = now;
-      marks.position[row] = 0;
-      lists.touched_row.data[touched++] = lists.index.data[e];
-    }
-    ++marks.position[row];
-  }
-  std::sort(lists.touched_row.data, lists.touched_row.data + touched);
-  lists.touched_count.data[0] = touched;
-  int32_t offset = 0;
-  for (int32_t i = 0; i < touched; ++i) {
-    int32_t& position = marks.position[static_cast<std::size_t>(lists.touched_row.data[i])];
-    lists.touched_offset.data[i] = offset;
-    offset += std::exchange(position, offset);
-  }
-  lists.touched_offset.data[touched] = offset;
-  for (int64_t r = 0; r < rows; ++r) {
-    for (int32_t e = lists.offset.data[r]; e < lists.offset.data[r + 1]; ++e) {
-      const int32_t at = marks.position[static_cast<std::size_t>(lists.index.data[e])]++;
-      lists.touched_bag.data[at] = static_cast<int32_t>(r);
-      lists.touched_weight.data[at] = lists.weight.data[e];
-    }
-  }
-}
-
-template <class T>
 void BatchAssembler<T>::fill_side(std::size_t domain, std::size_t side, int64_t epoch,
                                   const SideBatch<T>& batch) {
   const std::vector<Entry>& entries = entry_[side];
   const auto rows = static_cast<int32_t>(entries.size());
   if (batch.id.offset.data != nullptr) {
-    for (int32_t r = 0; r < rows; ++r) {
-      batch.id.offset.data[r] = r;
-      batch.id.index.data[r] = entries[static_cast<std::size_t>(r)].entity;
-      batch.id.weight.data[r] = T(1);
-    }
-    batch.id.offset.data[rows] = rows;
-    list_touched(batch.id, id_marks_[domain][side]);
+    fill_single_rows(batch.id,
+                     [&](int32_t r) { return entries[static_cast<std::size_t>(r)].entity; });
+    id_rows_[domain][side].list(batch.id);
   }
   if (batch.history.offset.data != nullptr) {
     int32_t used = 0;
@@ -270,7 +220,7 @@ void BatchAssembler<T>::fill_side(std::size_t domain, std::size_t side, int64_t 
       add_history(domain, side, epoch, entries[static_cast<std::size_t>(r)], batch.history, used);
     }
     batch.history.offset.data[rows] = used;
-    list_touched(batch.history, history_marks_[domain][side]);
+    history_rows_[domain][side].list(batch.history);
   }
   if (batch.review.data != nullptr) {
     for (int32_t r = 0; r < rows; ++r) {
@@ -284,7 +234,7 @@ void BatchAssembler<T>::fill_side(std::size_t domain, std::size_t side, int64_t 
 
 template <class T>
 void BatchAssembler<T>::assemble(int64_t step, const Batch<T>& batch) {
-  fill_state(step, *batch.state);
+  fill_state(step, batch);
   const int64_t epoch = step / steps_per_epoch_;
   for (std::size_t d = 0; d < 2; ++d) {
     choose_pairs(step, d, batch.domain[d]);

@@ -18,8 +18,10 @@
 #include "host/model/batch.h"
 #include "host/model/model_options.h"
 #include "host/model/towers.h"
+#include "host/train/negative_sampler.h"
 #include "host/train/neighbours.h"
 #include "host/train/review_vectors.h"
+#include "host/train/touched_rows.h"
 #include "host/train/train_options.h"
 
 namespace cfaa {
@@ -48,7 +50,7 @@ class BatchAssembler {
     return data_.neighbours[domain][side].count();
   }
 
-  // The batch of a step, in host memory. State: step, the lambdas, Adam's corrections.
+  // The batch of a step, in host memory, with its state and the losses' weights.
   void assemble(int64_t step, const Batch<T>& batch);
 
   // Inputs of the entities first ... first + count - 1 with all they have, for evaluation; `rows`
@@ -62,19 +64,12 @@ class BatchAssembler {
     int32_t entity;
     int32_t excluded;  // -1: none
   };
-  // Marks by row of a table, so that finding a batch's rows costs nothing per table row.
-  struct Marks {
-    std::vector<int64_t> seen;
-    std::vector<int32_t> position;
-    int64_t now = 0;
-  };
 
-  void fill_state(int64_t step, StepState& state) const;
+  void fill_state(int64_t step, const Batch<T>& batch) const;
   void choose_pairs(int64_t step, std::size_t domain, const DomainBatch<T>& batch);
   void fill_side(std::size_t domain, std::size_t side, int64_t epoch, const SideBatch<T>& batch);
   void add_history(std::size_t domain, std::size_t side, int64_t epoch, Entry entry,
                    const EdgeLists<T>& lists, int32_t& entries);
-  static void list_touched(const EdgeLists<T>& lists, Marks& marks);
   int32_t draw_negative(std::size_t domain, int64_t user, uint64_t index, uint64_t stream) const;
   int32_t random_edge(std::size_t domain, std::size_t side, int64_t entity, uint64_t index,
                       uint64_t stream) const;
@@ -85,9 +80,10 @@ class BatchAssembler {
   BatchShape shape_;
   int64_t steps_per_epoch_ = 0;
   Philox random_;
-  PerDomain<std::vector<double>> popularity_;  // cumulative, for popularity sampling
+  std::vector<LossTerm> losses_;
+  PerDomain<NegativeSampler> negatives_;
   PerSide<std::vector<Entry>> entry_;
-  PerDomain<PerSide<Marks>> id_marks_, history_marks_;
+  PerDomain<PerSide<TouchedRowLister>> id_rows_, history_rows_;
 };
 
 }  // namespace cfaa

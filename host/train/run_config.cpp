@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "host/core/error.h"
@@ -10,12 +11,22 @@
 namespace cfaa {
 
 std::vector<OptionSet> RunConfig::sections() {
-  return {model_option_set(model), alignment_option_set(alignment), signals_option_set(signals),
-          train_option_set(train), evaluation_option_set(eval)};
+  const OptionSet losses = loss_option_set(model.losses);
+  OptionSet training = train_option_set(train);
+  training.add_renamed("lambda.vertical", losses, {"vertical.weight"});
+  training.add_renamed("lambda.horizontal", losses, {"horizontal.weight"});
+  training.add_renamed("lambda.schedule", losses, {"vertical.schedule", "horizontal.schedule"});
+  training.add_renamed("lambda.warmup_epochs", losses,
+                       {"vertical.warmup_epochs", "horizontal.warmup_epochs"});
+  return {model_option_set(model),     losses,   alignment_option_set(alignment),
+          signals_option_set(signals), training, evaluation_option_set(eval)};
 }
 
 void RunConfig::read(const nlohmann::json& config, const std::string& origin) {
-  for (OptionSet& section : sections()) {
+  std::vector<OptionSet> ordered = sections();
+  // A weight brings its loss back; model.variant leaves losses out and so comes last.
+  std::rotate(ordered.begin(), ordered.begin() + 1, ordered.end());
+  for (OptionSet& section : ordered) {
     if (config.contains(section.section())) section.read(config[section.section()], origin);
   }
 }
@@ -37,8 +48,9 @@ void RunConfig::set(const std::string& assignment) {
   }
   const std::string near = nearest_name(name, known);
   throw Error(fmt::format("--set {}: '{}' is not a section; {}", assignment, name,
-                          near.empty() ? "they are model, alignment, signals, train and eval"
-                                       : fmt::format("did you mean '{}'?", near)));
+                          near.empty()
+                              ? "they are model, losses, alignment, signals, train and eval"
+                              : fmt::format("did you mean '{}'?", near)));
 }
 
 void RunConfig::check() const {
@@ -56,7 +68,7 @@ void RunConfig::check() const {
         "train.negatives.target is 0; to train without the target's negatives set "
         "train.target_supervision to positives or none");
   }
-  if (model.horizontal() && model.dim < 2) {
+  if (model.losses.term("horizontal").used() && model.dim < 2) {
     throw Error("model.dim is 1; the horizontal loss compares graphs and needs at least 2");
   }
 }

@@ -1,7 +1,7 @@
 #pragma once
 
-// The configuration of a run: the sections `model`, `alignment`, `signals`, `train` and `eval` of a
-// file that every command reads (`prepare` and `embed` have theirs).
+// The configuration of a run: the sections `model`, `losses`, `alignment`, `signals`, `train` and
+// `eval` of a file that every command reads (`prepare` and `embed` have theirs).
 
 #include <nlohmann/json_fwd.hpp>
 #include <string>

@@ -71,15 +71,15 @@ void StepRunner<T>::run(int64_t step) {
 }
 
 template <class T>
-void StepRunner<T>::run_traced(int64_t step, const Trace<T>& trace) {
+void StepRunner<T>::run_observed(int64_t step, StepObserver<T>& observer) {
   load(step);
-  model_.step(context_, device_batch_, options_.loss, MathMode::fp32, &trace);
+  model_.step(context_, device_batch_, options_.loss, MathMode::fp32, &observer);
 }
 
 template <class T>
-StepReport StepRunner<T>::report() {
+StepMeasures StepRunner<T>::measures() {
   context_.check_faults();
-  return model_.report(context_, device_batch_);
+  return model_.measures(context_, device_batch_);
 }
 
 template class StepRunner<float>;

@@ -23,11 +23,11 @@ class StepRunner {
 
   // Steps are run in ascending order, one by one.
   void run(int64_t step);
-  // The same with every array shown to `trace`; not replayed.
-  void run_traced(int64_t step, const Trace<T>& trace);
+  // The same part by part, before the eyes of `observer`; not replayed.
+  void run_observed(int64_t step, StepObserver<T>& observer);
 
   // Waits for the device. Error for a fault of the steps since the last call.
-  StepReport report();
+  StepMeasures measures();
 
   // The batch in device memory, and that of the last step in host memory.
   const Batch<T>& batch() const { return device_batch_; }

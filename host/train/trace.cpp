@@ -68,9 +68,10 @@ void write_trace(Context& context, const std::filesystem::path& directory, int64
   model.parameters().for_each([&](const std::string& name, MatrixView<T> array) {
     collector.add("before." + name, array);
   });
-  const Trace<T> trace = [&](const std::string& name, MatrixView<const T> array,
-                             VectorView<const int32_t>) { collector.add(name, array); };
-  runner.run_traced(step, trace);
+  NamedArrays<T> arrays(model.parameters(),
+                        [&](const std::string& name, MatrixView<const T> array,
+                            VectorView<const int32_t>) { collector.add(name, array); });
+  runner.run_observed(step, arrays);
   model.parameters().for_each(
       [&](const std::string& name, MatrixView<T> array) { collector.add("after." + name, array); });
 
@@ -90,8 +91,11 @@ void write_trace(Context& context, const std::filesystem::path& directory, int64
   RunConfig copy = config;
   collector.add_metadata("config", copy.to_json().dump());
   collector.add_metadata("step", std::to_string(step));
-  collector.add_metadata("lambda_vertical", fmt::format("{}", batch.state->vertical));
-  collector.add_metadata("lambda_horizontal", fmt::format("{}", batch.state->horizontal));
+  const std::vector<LossTerm> losses = config.model.losses.used();
+  for (std::size_t i = 0; i < losses.size(); ++i) {
+    collector.add_metadata("weight." + losses[i].name,
+                           fmt::format("{}", batch.loss_weight.data[i]));
+  }
   collector.write((directory / fmt::format("step-{:08}.safetensors", step)).string());
 }
 

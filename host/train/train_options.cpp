@@ -29,21 +29,16 @@ OptionSet train_option_set(TrainOptions& options) {
   set.add("negatives.sampling", options.sampling, "which items are drawn as negatives",
           {{"uniform", NegativeSampling::uniform}, {"popularity", NegativeSampling::popularity}});
   set.add("negatives.beta", options.sampling_beta, "exponent of the popularity", between(0, 2));
-  set.add("lambda.vertical", options.vertical, "lambda_O, the weight of L_O", at_least(0));
-  set.add("lambda.horizontal", options.horizontal, "lambda_A, the weight of L_A", at_least(0));
-  set.add("lambda.schedule", options.schedule, "the lambdas from the start, or growing to them",
-          {{"constant", LambdaSchedule::constant}, {"warmup", LambdaSchedule::warmup}});
-  set.add("lambda.warmup_epochs", options.warmup_epochs, "epochs until the lambdas are whole",
-          at_least(1));
   set.add("learning_rate", options.learning_rate, "learning rate of Adam, for layers", positive());
-  set.add("table_rate", options.table_rate, "of Adam, for the rows of tables", positive());
+  set.add("embedding_rate", options.embedding_rate, "the same, for embeddings: rows of tables",
+          positive());
   set.add("beta1", options.beta1, "decay of Adam's first moment", between(0, 0.9999));
   set.add("beta2", options.beta2, "decay of Adam's second moment", between(0, 0.999999));
   set.add("epsilon", options.epsilon, "of Adam", positive());
   set.add("weight_decay", options.weight_decay, "of layers: decoupled, times the learning rate",
           at_least(0));
-  set.add("table_decay", options.table_decay, "the same, of the rows of tables that a step touches",
-          at_least(0));
+  set.add("embedding_decay", options.embedding_decay,
+          "the same, of the rows of tables that a step touches", at_least(0));
   set.add("max_norm", options.max_norm, "norm at which the gradient is clipped; 0: never",
           at_least(0));
   set.add("precision", options.precision, "float; TF32 in towers and scorer (GPU); double",
@@ -59,6 +54,8 @@ OptionSet train_option_set(TrainOptions& options) {
           "steps between checkpoints; 0: at the end of each epoch", at_least(0));
   set.add("keep_checkpoints", options.keep_checkpoints, "newest checkpoints kept, besides the best",
           at_least(1));
+  set.add_renamed("table_rate", "embedding_rate");
+  set.add_renamed("table_decay", "embedding_decay");
   return set;
 }
 

@@ -14,7 +14,6 @@ enum class Supervision { negatives, positives, none };
 enum class Reduction { mean, sum };
 enum class NegativeSampling { uniform, popularity };
 enum class EpochLength { target, source, longest };
-enum class LambdaSchedule { constant, warmup };
 enum class TrainPrecision { f32, tf32, f64 };
 
 struct TrainOptions {
@@ -28,12 +27,9 @@ struct TrainOptions {
   int64_t source_negatives = 1, target_negatives = 4;
   NegativeSampling sampling = NegativeSampling::uniform;
   double sampling_beta = 0.75;
-  double vertical = 0.5, horizontal = 0.001;  // lambda_O, lambda_A
-  LambdaSchedule schedule = LambdaSchedule::constant;
-  int64_t warmup_epochs = 5;
-  double learning_rate = 1e-5, table_rate = 1e-3;
+  double learning_rate = 1e-5, embedding_rate = 1e-3;
   double beta1 = 0.9, beta2 = 0.999, epsilon = 1e-8;
-  double weight_decay = 1e-4, table_decay = 2;
+  double weight_decay = 1e-4, embedding_decay = 2;
   double max_norm = 0;
   TrainPrecision precision = TrainPrecision::f32;
   int64_t eval_every = 1;

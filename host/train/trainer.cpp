@@ -34,6 +34,32 @@ json metric_fields(const Part& part) {
   return fields;
 }
 
+// A line of the log: every loss with its value, its gradient's norm and its weight.
+json log_fields(int64_t step, double epoch, const StepMeasures& measures) {
+  json fields = {{"step", step},
+                 {"epoch", epoch},
+                 {"loss/score_source", measures.score[kSource]},
+                 {"loss/score_target", measures.score[kTarget]},
+                 {"norm/score", measures.score_norm},
+                 {"norm/gradient", measures.gradient_norm},
+                 {"target_probability", measures.target_probability}};
+  for (const StepMeasures::Loss& loss : measures.losses) {
+    fields["loss/" + loss.name] = loss.value;
+    fields["norm/" + loss.name] = loss.norm;
+    fields["weight/" + loss.name] = loss.weight;
+  }
+  return fields;
+}
+
+std::string describe(const StepMeasures& measures) {
+  std::string text = fmt::format("loss {:.4f}, L_C {:.4f} + {:.4f}", measures.total(),
+                                 measures.score[kSource], measures.score[kTarget]);
+  for (const StepMeasures::Loss& loss : measures.losses) {
+    text += fmt::format(", {} {:.4f}", loss.name, loss.value);
+  }
+  return text;
+}
+
 template <class T>
 class Trainer {
  public:
@@ -105,46 +131,30 @@ class Trainer {
         state_.step % assembler_.steps_per_epoch() != 0) {
       return;
     }
-    const StepReport report = report_or_explain();
-    const double total = report.score_source + report.score_target +
-                         config_.train.vertical * report.vertical +
-                         config_.train.horizontal * report.horizontal;
-    log_->add({{"step", state_.step},
-               {"epoch", static_cast<double>(state_.step) /
-                             static_cast<double>(assembler_.steps_per_epoch())},
-               {"loss/score_source", report.score_source},
-               {"loss/score_target", report.score_target},
-               {"loss/vertical", report.vertical},
-               {"loss/horizontal", report.horizontal},
-               {"norm/score", report.score_norm},
-               {"norm/vertical", report.vertical_norm},
-               {"norm/horizontal", report.horizontal_norm},
-               {"norm/gradient", report.gradient_norm},
-               {"target_probability", report.target_probability}});
-    progress.note(fmt::format("loss {:.4f}, L_C {:.4f} + {:.4f}, L_O {:.4f}, L_A {:.4f}", total,
-                              report.score_source, report.score_target, report.vertical,
-                              report.horizontal));
+    const StepMeasures measures = measures_or_explain();
+    log_->add(log_fields(
+        state_.step,
+        static_cast<double>(state_.step) / static_cast<double>(assembler_.steps_per_epoch()),
+        measures));
+    progress.note(describe(measures));
     if (config_.train.target_supervision == Supervision::positives &&
-        report.target_probability > 0.95) {
+        measures.target_probability > 0.95) {
       log_once(
           "the mean probability of the target's scores is above 0.95: with positives alone they "
           "saturate and cannot rank; see train.target_supervision");
     }
   }
 
-  StepReport report_or_explain() {
+  StepMeasures measures_or_explain() {
     try {
-      const StepReport report = runner_.report();
-      for (const double value : {report.score_source, report.score_target, report.vertical,
-                                 report.horizontal, report.gradient_norm}) {
-        if (!std::isfinite(value)) {
-          throw Error(
-              fmt::format("step {}: a loss or its gradient is NaN or infinite; lower the "
-                          "learning rate",
-                          state_.step));
-        }
+      const StepMeasures measures = runner_.measures();
+      if (!std::isfinite(measures.total()) || !std::isfinite(measures.gradient_norm)) {
+        throw Error(
+            fmt::format("step {}: a loss or its gradient is NaN or infinite; lower the "
+                        "learning rate",
+                        state_.step));
       }
-      return report;
+      return measures;
     } catch (const Error& error) {
       throw Error(fmt::format("training broke: {}; the last checkpoint of {} is good", error.what(),
                               options_.files.folder.string()));
@@ -195,7 +205,7 @@ class Trainer {
   }
 
   void checkpoint() {
-    report_or_explain();  // a broken step must not become a checkpoint
+    measures_or_explain();  // a broken step must not become a checkpoint
     checkpoints_.write(context_, model_.parameters(), state_);
   }
 

@@ -49,6 +49,49 @@ TEST(OptionSet, ReadsEveryKind) {
   EXPECT_EQ(settings.colour, Colour::green);
 }
 
+TEST(OptionSet, ARenamedKeyIsReadAsTheNewOneWithOneNotice) {
+  Settings settings;
+  OptionSet set = bind(settings);
+  set.add_renamed("bandwidth", "alpha");
+  set.add_renamed("old.rounds", "rounds");
+
+  testing::internal::CaptureStderr();
+  set.read(nlohmann::json::parse(R"({"bandwidth": 2, "old": {"rounds": 4}})"), "old.json");
+  const std::string notice = testing::internal::GetCapturedStderr();
+
+  EXPECT_EQ(settings.alpha, 2.0);
+  EXPECT_EQ(settings.rounds, 4);
+  EXPECT_NE(notice.find("old.json: demo.bandwidth is now demo.alpha, "
+                        "demo.old.rounds is now demo.rounds"),
+            std::string::npos)
+      << notice;
+  EXPECT_FALSE(set.current().contains("bandwidth"));
+}
+
+TEST(OptionSet, ARenamedKeyMayStandForKeysOfAnotherSection) {
+  Settings settings, others;
+  OptionSet set = bind(settings);
+  set.add_renamed("both", bind(others), {"loud"});
+
+  set.set("both", "true", "--set demo.both=true");
+
+  EXPECT_TRUE(others.loud);
+  EXPECT_FALSE(settings.loud);
+}
+
+TEST(OptionSet, SaysWhenAKeyIsAssigned) {
+  Settings settings;
+  OptionSet set("demo");
+  int assigned = 0;
+  set.add("alpha", settings.alpha, "a number", positive());
+  set.when_assigned([&] { ++assigned; });
+
+  set.set("alpha", "3", "--alpha");
+
+  EXPECT_EQ(settings.alpha, 3.0);
+  EXPECT_EQ(assigned, 1);
+}
+
 TEST(OptionSet, AnUnknownKeyIsRefusedWithTheNearestName) {
   EXPECT_EQ(refusal(R"({"alhpa": 1})"),
             "c.json: 'alhpa' is not a key of 'demo'; did you mean 'alpha'?");

@@ -46,7 +46,7 @@ class Update {
     const std::vector<float> weight(rows.weight.begin(), rows.weight.end());
     StepState state;
     state.step = step;
-    state.table_rate = 0.1 / static_cast<double>(step + 1);
+    state.embedding_rate = 0.1 / static_cast<double>(step + 1);
     state.max_norm = 1;
     put(count_, count);
     put(row_, rows.row);

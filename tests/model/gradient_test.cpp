@@ -48,8 +48,9 @@ class FrozenStep {
   // Every array that the step shows.
   Arrays run() {
     Arrays arrays;
-    const Trace<double> trace = [&](const std::string& name, MatrixView<const double> array,
-                                    VectorView<const int32_t> rows) {
+    NamedArrays<double> named(model_.parameters(), [&](const std::string& name,
+                                                       MatrixView<const double> array,
+                                                       VectorView<const int32_t> rows) {
       const int64_t count = rows.data == nullptr ? array.rows() : touched(name).size();
       std::vector<double>& copy = arrays[name];
       copy.resize(static_cast<std::size_t>(count * array.cols()));
@@ -59,8 +60,8 @@ class FrozenStep {
                                         static_cast<std::size_t>(array.cols()) * sizeof(double));
       }
       context_.runtime().synchronize();
-    };
-    model_.step(context_, batch_, loss_, MathMode::fp32, &trace);
+    });
+    model_.step(context_, batch_, loss_, MathMode::fp32, &named);
     return arrays;
   }
 
@@ -83,7 +84,7 @@ class FrozenStep {
 
  private:
   static TrainOptions& frozen(TrainOptions& train) {
-    train.learning_rate = train.table_rate = 1e-300;
+    train.learning_rate = train.embedding_rate = 1e-300;
     return train;
   }
 
@@ -165,7 +166,7 @@ TEST_P(ModelGradient, IsRightForSharedLinearTowersAndProducts) {
   options.scorer = ScorerKind::dot;
   options.history_labels = HistoryLabels::split;
   options.history_pooling = HistoryPooling::sum;
-  options.variant = Variant::v;
+  options.losses.choose(Variant::v);
   TrainOptions train = small_training();
   train.loss = ScoreLoss::bpr;
   expect_right(options, train);

@@ -24,8 +24,8 @@ StepState state_at(uint64_t step) {
   state.beta1 = 0.8;
   state.beta2 = 0.95;
   state.weight_decay = 0.1;
-  state.table_rate = 0.02;
-  state.table_decay = 0.3;
+  state.embedding_rate = 0.02;
+  state.embedding_decay = 0.3;
   state.clip = 0.5;
   state.correction1 = 1 / (1 - std::pow(state.beta1, static_cast<double>(step + 1)));
   state.correction2 = 1 / (1 - std::pow(state.beta2, static_cast<double>(step + 1)));

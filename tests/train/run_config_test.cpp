@@ -26,15 +26,62 @@ TEST(RunConfig, EveryReadyMadeConfigurationIsAccepted) {
 
 TEST(RunConfig, IsTheSameAfterWritingAndReading) {
   RunConfig config, copy;
-  config.set("train.lambda.vertical=5");
+  config.set("losses.vertical.weight=5");
   config.set("model.layers=[]");
   config.set("model.scorer=dot");
 
   copy.read(config.to_json(), "run.json");
 
   EXPECT_EQ(copy.to_json(), config.to_json());
-  EXPECT_EQ(copy.train.vertical, 5);
+  EXPECT_EQ(copy.model.losses.term("vertical").weight, 5);
   EXPECT_TRUE(copy.model.layers.empty());
+}
+
+// What version 0.1.0 wrote to run.json, or a user to a configuration.
+RunConfig from_0_1_0(const char* variant, double vertical) {
+  const nlohmann::json written = {{"model", {{"variant", variant}}},
+                                  {"train",
+                                   {{"table_rate", 0.25},
+                                    {"table_decay", 3},
+                                    {"lambda",
+                                     {{"vertical", vertical},
+                                      {"horizontal", 0.125},
+                                      {"schedule", "warmup"},
+                                      {"warmup_epochs", 7}}}}}};
+  RunConfig config;
+  config.read(written, "run.json");
+  return config;
+}
+
+TEST(RunConfig, KeysOfVersion010AreReadAsThoseThatReplacedThem) {
+  const RunConfig config = from_0_1_0("full", 2);
+
+  EXPECT_EQ(config.train.embedding_rate, 0.25);
+  EXPECT_EQ(config.train.embedding_decay, 3);
+  for (const LossTerm& term : config.model.losses.used()) {
+    EXPECT_EQ(term.weight, term.name == "vertical" ? 2 : 0.125);
+    EXPECT_EQ(term.schedule, LossSchedule::warmup);
+    EXPECT_EQ(term.warmup_epochs, 7);
+  }
+  EXPECT_EQ(config.model.losses.used().size(), 2u);
+}
+
+TEST(RunConfig, AVariantOfVersion010LeavesLossesOutWhateverTheirLambdas) {
+  EXPECT_TRUE(from_0_1_0("base", 2).model.losses.used().empty());
+  EXPECT_EQ(from_0_1_0("v", 2).model.losses.used().at(0).name, "vertical");
+  EXPECT_EQ(from_0_1_0("full", 0).model.losses.used().at(0).name, "horizontal");
+}
+
+TEST(RunConfig, AWeightBringsBackALossThatTheVariantLeftOut) {
+  RunConfig config;
+  config.set("model.variant=base");
+  config.set("losses.vertical.weight=0.25");
+
+  ASSERT_EQ(config.model.losses.used().size(), 1u);
+  EXPECT_EQ(config.model.losses.used()[0].name, "vertical");
+  EXPECT_EQ(config.to_json()["model"]["variant"], "v");
+  config.set("model.variant=full");
+  EXPECT_EQ(config.model.losses.used().size(), 2u);
 }
 
 std::string refusal(const std::string& assignment) {
@@ -53,6 +100,11 @@ TEST(RunConfig, AMistakeIsNamedWithTheNearestKey) {
   EXPECT_NE(refusal("trian.epochs=5").find("did you mean 'train'?"), std::string::npos);
   EXPECT_NE(refusal("train.epochs").find("section.key=value"), std::string::npos);
   EXPECT_NE(refusal("train.epochs=many").find("a whole number >= 0"), std::string::npos);
+  EXPECT_NE(refusal("losses.vertikal.weight=1").find("did you mean 'vertical.weight'?"),
+            std::string::npos);
+  EXPECT_NE(refusal("losses.vertical.weight=-1").find("a number >= 0"), std::string::npos);
+  EXPECT_NE(refusal("train.table_rate=0").find("train.table_rate must be a number > 0"),
+            std::string::npos);
   EXPECT_NE(refusal("train.negatives.target=0").find("target_supervision"), std::string::npos);
 }
 

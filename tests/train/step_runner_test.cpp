@@ -22,7 +22,7 @@ namespace {
 
 struct Trained {
   std::vector<float> parameters;
-  StepReport report;
+  StepMeasures measures;
   DomainEmbeddings target;
   std::size_t segments = 0, between = 0;
 };
@@ -38,7 +38,7 @@ Trained train_steps(Context& context, int64_t steps, const ModelOptions& options
   model.initialize(context, runner.batch(), 3);
   for (int64_t step = 0; step < steps; ++step) runner.run(step);
   Trained result;
-  result.report = runner.report();
+  result.measures = runner.measures();
   result.segments = runner.replay().captured_segments();
   result.between = runner.replay().calls_between_segments();
   runner.pause();
@@ -60,7 +60,7 @@ TEST_P(Steps, AgreeWithTheCpuAndAreReplayed) {
 
   EXPECT_TRUE(close(expected.parameters, found.parameters, 2e-3));
   EXPECT_TRUE(close(expected.target.z[kUser], found.target.z[kUser], 2e-3));
-  EXPECT_TRUE(close(expected.report.score_target, found.report.score_target, 2e-3));
+  EXPECT_TRUE(close(expected.measures.score[kTarget], found.measures.score[kTarget], 2e-3));
   EXPECT_EQ(found.segments > 0, GetParam() == "cuda");
 }
 
@@ -93,10 +93,11 @@ TEST_P(Steps, AgreeWithTheCpuOverALongRun) {
   EXPECT_TRUE(close(expected.target.z[kUser], found.target.z[kUser], 1e-2));
   EXPECT_TRUE(close(expected.target.z[kItem], found.target.z[kItem], 1e-2));
   EXPECT_TRUE(close(expected.parameters, found.parameters, 1e-2));
-  EXPECT_TRUE(close(expected.report.score_source, found.report.score_source, 1e-2));
-  EXPECT_TRUE(close(expected.report.score_target, found.report.score_target, 1e-2));
-  EXPECT_TRUE(close(expected.report.vertical, found.report.vertical, 1e-2));
-  EXPECT_TRUE(close(expected.report.horizontal, found.report.horizontal, 1e-2));
+  EXPECT_TRUE(close(expected.measures.score[kSource], found.measures.score[kSource], 1e-2));
+  EXPECT_TRUE(close(expected.measures.score[kTarget], found.measures.score[kTarget], 1e-2));
+  for (const StepMeasures::Loss& loss : expected.measures.losses) {
+    EXPECT_TRUE(close(loss.value, found.measures.loss(loss.name).value, 1e-2)) << loss.name;
+  }
   EXPECT_EQ(found.segments > 0, GetParam() == "cuda");
 }
 
@@ -128,7 +129,7 @@ TEST_P(Steps, NameTheFirstBadStepAndChangeNothingAfterIt) {
   runner.load(0);
   model.initialize(*context, runner.batch(), 3);
   for (int64_t step = 0; step < 5; ++step) runner.run(step);
-  runner.report();
+  runner.measures();
   const float infinity = std::numeric_limits<float>::infinity();
   for (std::size_t l = 0; l < model.parameters().layers().size(); ++l) {
     if (model.parameters().layers()[l].name != "target.item.layer1.bias") continue;
@@ -141,7 +142,7 @@ TEST_P(Steps, NameTheFirstBadStepAndChangeNothingAfterIt) {
   for (int64_t step = 5; step < 9; ++step) runner.run(step);
 
   try {
-    runner.report();
+    runner.measures();
     FAIL() << "no fault was latched";
   } catch (const Error& error) {
     const std::string message = error.what();
@@ -159,8 +160,8 @@ TEST(StepsOnTheCpu, LowerTheLoss) {
   const Trained early = train_steps(*context, 1, small_model());
   const Trained late = train_steps(*context, 60, small_model());
 
-  EXPECT_LT(late.report.score_source + late.report.score_target,
-            0.9 * (early.report.score_source + early.report.score_target));
+  EXPECT_LT(late.measures.score[kSource] + late.measures.score[kTarget],
+            0.9 * (early.measures.score[kSource] + early.measures.score[kTarget]));
 }
 
 TEST(StepsOnTheCpu, HaveTheSameBitsForEveryNumberOfThreads) {

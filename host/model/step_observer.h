@@ -1,0 +1,56 @@
+#pragma once
+
+// Watching a step from outside: what it has computed after each of its parts. A step that is
+// watched waits for the device after every part; one that is not has nothing of this.
+
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "host/model/batch.h"
+#include "host/model/parameters.h"
+#include "host/model/towers.h"
+
+namespace cfaa {
+
+// The arrays of a step, on the device; empty until their part is done.
+template <class T>
+struct StepArrays {
+  std::vector<TowerRun<T>> towers;       // source user, source item, target user, target item
+  MatrixView<T> z, dz;                   // (all rows, 2 D), users in the left half
+  VectorView<T> score, dscore;           // (all rows)
+  VectorView<T> score_loss;              // (2) L_C of the source and of the target
+  VectorView<T> loss;                    // (1) of the loss whose part was done last
+  MatrixView<T> loss_gradient;           // (4 N, D) its own: source and target users, then items
+  std::vector<TableGradient<T>> tables;  // the layers' gradients are the Parameters'
+};
+
+template <class T>
+class StepObserver {
+ public:
+  virtual ~StepObserver() = default;
+
+  // The parts in their order: "towers" (inputs and forward), "scorer" (forward, L_C, backward),
+  // the losses by their names, "backward" (of the towers), "update".
+  virtual void part_done(std::string_view part, const StepArrays<T>& arrays) = 0;
+};
+
+// Shows every array of a step by the names of docs/training.md. `rows` are the rows of a table's
+// gradient, empty elsewhere.
+template <class T>
+class NamedArrays final : public StepObserver<T> {
+ public:
+  using Show = std::function<void(const std::string& name, MatrixView<const T> array,
+                                  VectorView<const int32_t> rows)>;
+  NamedArrays(Parameters<T>& parameters, Show show)
+      : parameters_(parameters), show_(std::move(show)) {}
+
+  void part_done(std::string_view part, const StepArrays<T>& arrays) override;
+
+ private:
+  Parameters<T>& parameters_;
+  Show show_;
+};
+
+}  // namespace cfaa
