@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "host/core/error.h"
 #include "host/core/log.h"
 #include "host/device/make_context.h"
 #include "host/run/directory_kind.h"
@@ -71,6 +72,9 @@ void run(Arguments& arguments) {
   config.check();
   require_prepared(arguments.data);
   const bool signals = !config.signals.use.empty();
+  if (signals && (!arguments.trace.empty() || arguments.from >= 0)) {
+    throw Error("--trace and --from are for a run of CFAA; give a configuration");
+  }
   std::optional<TrainingSet> data;
   if (!signals) data.emplace(arguments.data, config.model);
   request.fresh = arguments.fresh;

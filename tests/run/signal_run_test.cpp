@@ -139,6 +139,14 @@ TEST_F(SignalRun, UsesTheSignalsThatItIsTold) {
   EXPECT_THAT(wrong.err, HasSubstr("signals.use"));
 }
 
+TEST_F(SignalRun, HasNoStepsToTraceOrToResumeFrom) {
+  const Outcome traced = train("run", "--trace " + path("trace"));
+
+  EXPECT_EQ(traced.code, 2);
+  EXPECT_THAT(traced.err, HasSubstr("--trace and --from are for a run of CFAA"));
+  EXPECT_FALSE(std::filesystem::exists(path("run")));
+}
+
 TEST_F(SignalRun, RefusesADirectoryOfOtherSettings) {
   ASSERT_EQ(train("run").code, 0);
 
