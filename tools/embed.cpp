@@ -96,6 +96,8 @@ void print_report(const EmbedReport& report, const std::string& what, int64_t ma
   fmt::print(to, "  written to {}\n", out);
 }
 
+constexpr const char* kResume = "what is encoded is kept, and the same command resumes there";
+
 // A stopped run exits as a shell says it of one that a signal ended.
 [[noreturn]] void leave(const StopSignal& stop, const std::string& what) {
   log_warning(fmt::format("stopped by {}; {}", stop.name(), what));
@@ -177,11 +179,7 @@ void run_reviews(const Arguments& arguments) {
   json summary = json::object();
   for (const Domain* domain : {&data.source, &data.target}) {
     const EmbedReport report = embed_reviews(*domain, request, loaded.model());
-    if (report.stopped) {
-      leave(stop, fmt::format("{} of {} of the {} are kept, and the same command resumes there",
-                              report.counts.documents, counted(domain->train.size(), "review"),
-                              domain->name));
-    }
+    if (report.stopped) leave(stop, kResume);
     summary[domain->name] = summary_of(report);
     if (arguments.json) continue;
     print_report(report, domain->name, loaded.model().max_length, domain->path.string(),
@@ -230,10 +228,7 @@ void run_corpus(const Arguments& arguments) {
 
   const EmbedReport report = embed_corpus(request, loaded.model());
   if (report.stopped) {
-    leave(stop, stream || arguments.input == "-"
-                    ? std::string("nothing could be kept: start over")
-                    : fmt::format("{} kept, and the same command resumes there",
-                                  counted(report.rows, "row is", "rows are")));
+    leave(stop, stream || arguments.input == "-" ? "nothing could be kept: start over" : kResume);
   }
   if (arguments.json) {
     json summary = summary_of(report);
