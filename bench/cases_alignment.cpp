@@ -5,9 +5,12 @@
 #include <memory>
 
 #include "bench/cases.h"
-#include "bench/inputs.h"
+#include "bench/reference/embedding_sets.h"
 #include "bench/reference/horizontal.h"
+#include "bench/reference/inputs.h"
 #include "bench/reference/vertical.h"
+#include "bench/validate.h"
+#include "host/core/instantiate.h"
 #include "host/core/tensor.h"
 #include "host/ops/horizontal_loss.h"
 #include "host/ops/vertical_loss.h"
@@ -15,42 +18,25 @@
 namespace cfaa::bench {
 namespace {
 
+using reference::normal;
+
 // Users and items of both domains: two pairs of (N, D), shifted and scaled against each other, and
 // room for their gradients.
 template <class T>
 struct Pairs {
-  Pairs(Context& context, const Sizes& sizes) : context(context), sizes(sizes) {
-    for (int set = 0; set < 4; ++set) {
-      const bool source = set < 2;
-      host.push_back(normal<T>(sizes.n * sizes.d, static_cast<uint64_t>(set), source ? 0.0 : 0.3,
-                               source ? 0.5 : 0.7));
-      values.emplace_back(context, std::array{sizes.n, sizes.d}, host.back().data());
-      gradients.emplace_back(context, std::array{sizes.n, sizes.d});
-    }
-    pairs = {{values[0].view(), values[2].view()}, {values[1].view(), values[3].view()}};
-    gradient_pairs = {{gradients[0].view(), gradients[2].view()},
-                      {gradients[1].view(), gradients[3].view()}};
-  }
+  Pairs(Context& at, const Sizes& given)
+      : context(at),
+        sizes(given),
+        sets(context, {set_of(0), set_of(1), set_of(2), set_of(3)}, /*padding=*/0) {}
 
-  void clear_gradients() {
-    for (Tensor<T, 2>& gradient : gradients) gradient.fill_zero();
-  }
-
-  std::vector<double> column(int set, int64_t q) const {
-    std::vector<double> values_of_column;
-    for (int64_t i = 0; i < sizes.n; ++i) {
-      values_of_column.push_back(
-          host[static_cast<std::size_t>(set)][static_cast<std::size_t>(i * sizes.d + q)]);
-    }
-    return values_of_column;
+  reference::HostSet set_of(uint64_t set) const {
+    const bool source = set < 2;
+    return reference::normal_set(sizes.n, sizes.d, set, source ? 0.0 : 0.3, source ? 0.5 : 0.7);
   }
 
   Context& context;
   Sizes sizes;
-  std::vector<std::vector<T>> host;
-  std::vector<Tensor<T, 2>> values, gradients;
-  std::vector<EmbeddingPair<T>> pairs;
-  std::vector<GradientPair<T>> gradient_pairs;
+  reference::EmbeddingSets<T> sets;
 };
 
 template <class T>
@@ -63,12 +49,6 @@ std::vector<int64_t> checked_attributes(int64_t d) {
   return {0, d / 2, d - 1};
 }
 
-double alpha_of(const AlignmentOptions& options, const std::vector<double>& source,
-                const std::vector<double>& target) {
-  if (options.typical.alpha_scale == AlphaScale::absolute) return options.typical.alpha;
-  return options.typical.alpha * (test::variance(source) + test::variance(target)) / 2;
-}
-
 template <class T>
 Case typical_samples_case(const std::shared_ptr<Pairs<T>>& p) {
   const Sizes& sizes = p->sizes;
@@ -76,10 +56,11 @@ Case typical_samples_case(const std::shared_ptr<Pairs<T>>& p) {
       std::make_shared<Tensor<T, 3>>(p->context, std::array{int64_t{4}, sizes.d, sizes.k},
                                      normal<T>(4 * sizes.d * sizes.k, 9, 0, 1).data());
   const auto step = [p, samples_gradient] {
-    p->clear_gradients();
-    const auto forward = typical_samples<T>(p->context, p->pairs, p->sizes.alignment.typical);
-    typical_samples_backward<T>(p->context, p->pairs, forward, samples_gradient->view(), 1.0,
-                                p->gradient_pairs);
+    p->sets.clear_gradients();
+    const auto forward =
+        typical_samples<T>(p->context, p->sets.pairs(), p->sizes.alignment.typical);
+    typical_samples_backward<T>(p->context, p->sets.pairs(), forward, samples_gradient->view(), 1.0,
+                                p->sets.gradient_pairs());
     return forward;
   };
 
@@ -97,12 +78,13 @@ Case typical_samples_case(const std::shared_ptr<Pairs<T>>& p) {
     const Arena::Scope scope(p->context.scratch());
     const auto samples = to_host(p->context, step().samples);
     const auto above = samples_gradient->to_host();
-    const auto below = p->gradients[3].to_host();
+    const auto below = p->sets.gradient(3);
     for (const int64_t q : checked_attributes(p->sizes.d)) {
-      const auto source = p->column(1, q), target = p->column(3, q);
-      const auto expected =
-          test::typical_column(target, p->sizes.k, alpha_of(p->sizes.alignment, source, target),
-                               p->sizes.alignment.typical.iterations);
+      const auto source = p->sets.host(1).column(q), target = p->sets.host(3).column(q);
+      const auto expected = reference::typical_column(
+          target, p->sizes.k,
+          reference::attribute_alpha(p->sizes.alignment.typical, source, target),
+          p->sizes.alignment.typical.iterations);
       const auto first = static_cast<std::ptrdiff_t>((3 * p->sizes.d + q) * p->sizes.k);
       const auto found =
           std::vector<double>(samples.begin() + first, samples.begin() + first + p->sizes.k);
@@ -113,7 +95,7 @@ Case typical_samples_case(const std::shared_ptr<Pairs<T>>& p) {
         dz.push_back(below[static_cast<std::size_t>(i * p->sizes.d + q)]);
       }
       const double error = std::max(relative_error(found, expected.samples),
-                                    relative_error(dz, test::column_gradient(expected, dm)));
+                                    relative_error(dz, reference::column_gradient(expected, dm)));
       if (!(error <= tolerance<T>())) {
         return fmt::format("attribute {} is off by {:.1e} from plain loops in double", q, error);
       }
@@ -182,11 +164,7 @@ Case coupling_case(Context& context, const Sizes& sizes, OtSolver solver) {
     const auto gradient = to_host(p->context, result.gradient[1]);
     for (const int64_t q : checked_attributes(2 * p->sizes.d)) {
       const auto source = p->problem(0, q), target = p->problem(1, q);
-      const test::Transport expected =
-          options.solver == OtSolver::sinkhorn
-              ? test::entropic_transport(source, target, options.epsilon, options.iterations,
-                                         options.tolerance)
-              : test::exact_transport(source, target);
+      const reference::Transport expected = reference::transport(source, target, options);
       const std::vector<double> found(gradient.begin() + q * p->sizes.k,
                                       gradient.begin() + (q + 1) * p->sizes.k);
       const double error =
@@ -205,9 +183,9 @@ template <class T>
 Case vertical_loss_case(const std::shared_ptr<Pairs<T>>& p) {
   const Sizes& sizes = p->sizes;
   const auto step = [p] {
-    p->clear_gradients();
-    const auto forward = vertical_loss<T>(p->context, p->pairs, p->sizes.alignment);
-    vertical_loss_backward<T>(p->context, p->pairs, forward, 1.0, p->gradient_pairs);
+    p->sets.clear_gradients();
+    const auto forward = vertical_loss<T>(p->context, p->sets.pairs(), p->sizes.alignment);
+    vertical_loss_backward<T>(p->context, p->sets.pairs(), forward, 1.0, p->sets.gradient_pairs());
     return forward;
   };
 
@@ -232,11 +210,7 @@ Case vertical_loss_case(const std::shared_ptr<Pairs<T>>& p) {
       const auto first = samples.begin() + q * k;
       const auto second = samples.begin() + (2 * p->sizes.d + q) * k;
       const std::vector<double> source(first, first + k), target(second, second + k);
-      double expected = options.solver == OtSolver::exact
-                            ? test::exact_transport(source, target).loss
-                            : test::entropic_transport(source, target, options.epsilon,
-                                                       options.iterations, options.tolerance)
-                                  .loss;
+      double expected = reference::transport(source, target, options).loss;
       if (options.scale == OtScale::paper) expected /= static_cast<double>(k * k);
       const double error = relative_error({loss[static_cast<std::size_t>(q)]}, {expected});
       if (!(error <= tolerance<T>())) {
@@ -262,28 +236,28 @@ double horizontal_flops(const Sizes& sizes) {
 
 template <class T>
 std::string compare_with_plain_loops(Pairs<T>& part) {
-  using test::reference::Matrix;
+  using reference::Matrix;
   const Sizes& sizes = part.sizes;
   const Arena::Scope scope(part.context.scratch());
-  part.clear_gradients();
-  const auto forward = horizontal_loss<T>(part.context, part.pairs, sizes.alignment);
-  horizontal_loss_backward<T>(part.context, part.pairs, sizes.alignment, forward, 1.0,
-                              part.gradient_pairs);
+  part.sets.clear_gradients();
+  const auto forward = horizontal_loss<T>(part.context, part.sets.pairs(), sizes.alignment);
+  horizontal_loss_backward<T>(part.context, part.sets.pairs(), sizes.alignment, forward, 1.0,
+                              part.sets.gradient_pairs());
   part.context.check_faults();
 
   std::vector<Matrix> z;
-  std::vector<test::reference::SlimRounds> rounds;
-  for (const auto& values : part.host) {
-    z.emplace_back(sizes.n, sizes.d, values);
-    rounds.push_back(test::reference::slim(z.back(), sizes.alignment.slim));
+  std::vector<reference::SlimRounds> rounds;
+  for (std::size_t set = 0; set < 4; ++set) {
+    z.emplace_back(sizes.n, sizes.d, part.sets.host(set).values);
+    rounds.push_back(reference::slim(z.back(), sizes.alignment.slim));
   }
   const double floor = sizes.alignment.graph_floor;
-  const double expected = test::reference::graph_distance(rounds[0].b, rounds[2].b, floor) +
-                          test::reference::graph_distance(rounds[1].b, rounds[3].b, floor);
-  const Matrix gradient = test::reference::slim_gradient(
-      z[2], rounds[2], sizes.alignment.slim.step,
-      test::reference::graph_gradient(rounds[2].b, rounds[0].b, floor));
-  const auto found = part.gradients[2].to_host();
+  const double expected = reference::graph_distance(rounds[0].b, rounds[2].b, floor) +
+                          reference::graph_distance(rounds[1].b, rounds[3].b, floor);
+  const Matrix gradient =
+      reference::slim_gradient(z[2], rounds[2], sizes.alignment.slim.step,
+                               reference::graph_gradient(rounds[2].b, rounds[0].b, floor));
+  const auto found = part.sets.gradient(2);
   const double error =
       std::max(relative_error({to_host(part.context, forward.loss)[0]}, {expected}),
                relative_error({found.begin(), found.end()}, gradient.values));
@@ -297,14 +271,14 @@ template <class T>
 std::string slope_of_objective(const Pairs<T>& p, const Slim& slim) {
   if (p.sizes.alignment.slim.step != SlimStep::exact) return "";
   const int64_t d = p.sizes.d;
-  using test::reference::Matrix;
-  const Matrix z(p.sizes.n, d, p.host[0]);
+  using reference::Matrix;
+  const Matrix z(p.sizes.n, d, p.sets.host(0).values);
   const Matrix b(d, d, to_host(p.context, slim.b[0]));
-  const Matrix xi = slim.xi.data == nullptr ? 2.0 * test::reference::identity(d)
+  const Matrix xi = slim.xi.data == nullptr ? 2.0 * reference::identity(d)
                                             : Matrix(d, d, to_host(p.context, slim.xi[0]));
   const double nu = to_host(p.context, slim.nu)[0];
-  const Matrix gram = test::reference::transpose(z) * z;
-  const Matrix slope = gram * (b + -1.0 * test::reference::identity(d)) + nu * (xi * b);
+  const Matrix gram = reference::transpose(z) * z;
+  const Matrix slope = gram * (b + -1.0 * reference::identity(d)) + nu * (xi * b);
   double off = 0, scale = 0;
   for (int64_t i = 0; i < d; ++i) {
     for (int64_t j = 0; j < d; ++j) {
@@ -320,10 +294,10 @@ template <class T>
 Case horizontal_loss_case(const std::shared_ptr<Pairs<T>>& p) {
   const Sizes& sizes = p->sizes;
   const auto step = [p] {
-    p->clear_gradients();
-    const auto forward = horizontal_loss<T>(p->context, p->pairs, p->sizes.alignment);
-    horizontal_loss_backward<T>(p->context, p->pairs, p->sizes.alignment, forward, 1.0,
-                                p->gradient_pairs);
+    p->sets.clear_gradients();
+    const auto forward = horizontal_loss<T>(p->context, p->sets.pairs(), p->sizes.alignment);
+    horizontal_loss_backward<T>(p->context, p->sets.pairs(), p->sizes.alignment, forward, 1.0,
+                                p->sets.gradient_pairs());
     return forward;
   };
 
@@ -367,7 +341,6 @@ std::vector<Case> alignment_cases(Context& context, const Sizes& sizes) {
   return cases;
 }
 
-template std::vector<Case> alignment_cases<float>(Context&, const Sizes&);
-template std::vector<Case> alignment_cases<double>(Context&, const Sizes&);
+CFAA_FOR_FLOAT_AND_DOUBLE(alignment_cases);
 
 }  // namespace cfaa::bench

@@ -3,7 +3,9 @@
 #include <cmath>
 
 #include "bench/cases.h"
-#include "bench/inputs.h"
+#include "bench/reference/layers.h"
+#include "bench/validate.h"
+#include "host/core/instantiate.h"
 #include "host/core/tensor.h"
 #include "host/cpu/inverse_sqrt.h"
 #include "host/ops/grouped_linear.h"
@@ -14,59 +16,64 @@
 namespace cfaa::bench {
 namespace {
 
+using reference::normal;
+
 // What a tower's first layer reads: an id row, a history row and a review vector.
 constexpr int64_t kTowerInput = 64 + 64 + 768;
 constexpr int64_t kTowers = 4;
 
 template <class T>
 struct Towers {
-  Towers(Context& context, int64_t rows, int64_t in, int64_t out) : context(context) {
-    for (int64_t g = 0; g < kTowers; ++g) {
-      const auto stream = static_cast<uint64_t>(40 + 3 * g);
-      host_x.push_back(normal<T>(rows * in, stream, 0, 1));
-      host_w.push_back(normal<T>(out * in, stream + 1, 0, 1 / std::sqrt(double(in))));
-      x.emplace_back(context, std::array{rows, in}, host_x.back().data());
-      w.emplace_back(context, std::array{out, in}, host_w.back().data());
-      b.emplace_back(context, std::array{out}, normal<T>(out, stream + 2, 0, 0.1).data());
+  Towers(Context& at, const reference::LayerExtents& extents) : context(at) {
+    const auto [rows, in, out] = extents;
+    for (uint64_t g = 0; g < kTowers; ++g) {
+      host.push_back(reference::random_layer<T>(extents, 40 + 4 * g));
+      // As large as a layer's weights are, so that outputs are of the size of inputs.
+      for (T& weight : host.back().weight) weight /= static_cast<T>(std::sqrt(double(in)));
+      x.emplace_back(context, std::array{rows, in}, host.back().x.data());
+      w.emplace_back(context, std::array{out, in}, host.back().weight.data());
+      b.emplace_back(context, std::array{out}, host.back().bias.data());
       y.emplace_back(context, std::array{rows, out});
       layers.push_back({x.back().view(), w.back().view(), b.back().view(), y.back().view()});
     }
   }
 
   Context& context;
-  std::vector<std::vector<T>> host_x, host_w;
+  std::vector<reference::LinearInputs<T>> host;
   std::vector<Tensor<T, 2>> x, w, y;
   std::vector<Tensor<T, 1>> b;
   std::vector<LinearLayer<T>> layers;
 };
 
+// The last row of a layer's inputs, as a layer of its own.
+template <class T>
+reference::LinearInputs<T> last_row(const reference::LinearInputs<T>& in) {
+  return {{1, in.e.k, in.e.n},
+          {in.x.end() - in.e.k, in.x.end()},
+          in.weight,
+          in.bias,
+          {in.dy.end() - in.e.n, in.dy.end()}};
+}
+
 template <class T>
 Case linear_case(Context& context, const std::string& name, int64_t rows, int64_t in, int64_t out) {
-  const auto towers = std::make_shared<Towers<T>>(context, rows, in, out);
+  const auto towers = std::make_shared<Towers<T>>(context, reference::LayerExtents{rows, in, out});
   Case c;
   c.name = name;
   c.detail = fmt::format("{} towers, {} x {} by {}, bias and ReLU fused", kTowers, rows, in, out);
   c.work.flops = 2.0 * static_cast<double>(kTowers * rows * in * out);
   c.run = [towers] { grouped_linear<T>(towers->context, towers->layers, Activation::relu); };
-  c.validate = [towers, in, out]() -> std::string {
-    grouped_linear<T>(towers->context, towers->layers, Activation::relu);
-    const auto y = towers->y[3].to_host();
-    const auto bias = towers->b[3].to_host();
-    std::vector<double> found, expected;
-    for (const int64_t row : {int64_t{0}, towers->x[3].shape()[0] - 1}) {
-      for (int64_t j = 0; j < out; ++j) {
-        double sum = bias[static_cast<std::size_t>(j)];
-        for (int64_t i = 0; i < in; ++i) {
-          sum += static_cast<double>(towers->host_x[3][static_cast<std::size_t>(row * in + i)]) *
-                 static_cast<double>(towers->host_w[3][static_cast<std::size_t>(j * in + i)]);
-        }
-        expected.push_back(std::max(sum, 0.0));
-        found.push_back(y[static_cast<std::size_t>(row * out + j)]);
+  c.validate = [towers, run = c.run, out]() -> std::string {
+    run();
+    for (std::size_t g = 0; g < towers->host.size(); ++g) {
+      const auto y = towers->y[g].to_host();
+      const auto expected = reference::linear_layer(last_row(towers->host[g]), Activation::relu);
+      const double error = relative_error({y.end() - out, y.end()}, expected.y);
+      if (!(error <= (std::is_same_v<T, float> ? 1e-5 : 1e-12))) {
+        return fmt::format("tower {} is off by {:.1e} from plain loops in double", g, error);
       }
     }
-    const double error = relative_error(found, expected);
-    if (error <= (std::is_same_v<T, float> ? 1e-5 : 1e-12)) return "";
-    return fmt::format("rows are off by {:.1e} from plain loops in double", error);
+    return "";
   };
   return c;
 }
@@ -221,7 +228,6 @@ std::vector<Case> block_cases(Context& context, const Sizes& sizes) {
   return cases;
 }
 
-template std::vector<Case> block_cases<float>(Context&, const Sizes&);
-template std::vector<Case> block_cases<double>(Context&, const Sizes&);
+CFAA_FOR_FLOAT_AND_DOUBLE(block_cases);
 
 }  // namespace cfaa::bench

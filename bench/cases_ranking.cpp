@@ -6,7 +6,9 @@
 #include <numeric>
 
 #include "bench/cases.h"
-#include "bench/inputs.h"
+#include "bench/reference/inputs.h"
+#include "bench/reference/rankings.h"
+#include "bench/validate.h"
 #include "host/core/tensor.h"
 #include "host/eval/scorer.h"
 #include "host/ops/top_k.h"
@@ -15,43 +17,23 @@
 namespace cfaa::bench {
 namespace {
 
+using reference::normal;
+
 constexpr int64_t kListLength = 20;
-constexpr int64_t kMaskedItems = 10;  // of a user
+constexpr int64_t kMostMaskedItems = 20;  // of a user
 
 struct RankingData {
   RankingData(int64_t users, int64_t items, int64_t d)
-      : u(normal<float>(users * d, 80, 0, 1)),
-        v(normal<float>(items * d, 81, 0, 1)),
-        scorer({u.data(), {users, d}}, {v.data(), {items, d}}),
-        all(static_cast<std::size_t>(users)) {
-    std::iota(all.begin(), all.end(), 0);
-    std::vector<std::pair<int32_t, int32_t>> pairs;
-    for (int64_t i = 0; i < users * kMaskedItems; ++i) {
-      pairs.emplace_back(i / kMaskedItems, (i * 7919) % items);
-    }
-    masked = make_user_items(users, std::move(pairs));
-  }
+      : factors(reference::random_factors<float>(users, items, d, 80)),
+        scorer(factors.scorer()),
+        all(reference::all_users(users)),
+        masked(reference::random_items(users, items, kMostMaskedItems, 81)) {}
 
-  std::vector<float> u, v;
+  reference::Factors<float> factors;
   DotScorer<float> scorer;
   std::vector<int32_t> all;
   UserItems masked;
 };
-
-// The list of one user by sorting every exact score.
-std::vector<int32_t> sorted_list(const RankingData& data, int32_t user) {
-  std::vector<int32_t> items(static_cast<std::size_t>(data.scorer.items()));
-  std::iota(items.begin(), items.end(), 0);
-  std::vector<double> score(items.size());
-  data.scorer.score(user, items, score.data());
-  std::erase_if(items, [&](int32_t item) { return data.masked.contains(user, item); });
-  std::sort(items.begin(), items.end(), [&](int32_t a, int32_t b) {
-    return ranks_before(score[static_cast<std::size_t>(a)], a, score[static_cast<std::size_t>(b)],
-                        b);
-  });
-  items.resize(static_cast<std::size_t>(kListLength), -1);
-  return items;
-}
 
 Case ranking_case(Context& context, const std::shared_ptr<RankingData>& data) {
   Case c;
@@ -65,8 +47,10 @@ Case ranking_case(Context& context, const std::shared_ptr<RankingData>& data) {
     const Lists lists = data->scorer.rank(context, data->all, data->masked, {.k = kListLength});
     for (const std::size_t user : {std::size_t{0}, lists.user.size() - 1}) {
       const auto list = lists.of(user);
-      const auto expected = sorted_list(*data, lists.user[user]);
-      if (!std::equal(list.begin(), list.end(), expected.begin(), expected.end())) {
+      const Lists expected = reference::sorted_lists(
+          {lists.user[user]}, data->factors.items, data->masked, kListLength,
+          [&](int32_t row, int32_t item) { return data->factors.score(row, item); });
+      if (!std::equal(list.begin(), list.end(), expected.item.begin(), expected.item.end())) {
         return fmt::format("the list of user {} differs from sorting", lists.user[user]);
       }
     }
@@ -82,9 +66,10 @@ Case products_case(Context& context, const std::shared_ptr<RankingData>& data, i
   };
   const int64_t users = data->scorer.users(), items = data->scorer.items();
   const int64_t block = std::min<int64_t>(items, 4096);
-  const auto matrices = std::make_shared<Matrices>(Matrices{{context, {users, d}, data->u.data()},
-                                                            {context, {items, d}, data->v.data()},
-                                                            {context, {users, block}}});
+  const auto matrices =
+      std::make_shared<Matrices>(Matrices{{context, {users, d}, data->factors.u.data()},
+                                          {context, {items, d}, data->factors.v.data()},
+                                          {context, {users, block}}});
   Case c;
   c.name = "ranking_products";
   c.detail = fmt::format("the bare GEMM of {} x {} x {}", users, items, d);

@@ -4,7 +4,6 @@
 #include <map>
 
 #include "bench/cases.h"
-#include "bench/inputs.h"
 #include "bench/step_world.h"
 #include "host/core/stopwatch.h"
 #include "host/train/step_runner.h"

@@ -4,8 +4,11 @@
 #include <cmath>
 
 #include "bench/cases.h"
-#include "bench/inputs.h"
 #include "bench/reference/bags.h"
+#include "bench/reference/inputs.h"
+#include "bench/reference/layers.h"
+#include "bench/validate.h"
+#include "host/core/instantiate.h"
 #include "host/core/tensor.h"
 #include "host/ops/adam.h"
 #include "host/ops/embedding_bag.h"
@@ -13,6 +16,8 @@
 
 namespace cfaa::bench {
 namespace {
+
+using reference::normal;
 
 constexpr int64_t kTableColumns = 64;
 constexpr int64_t kLongestHistory = 50;
@@ -32,9 +37,9 @@ struct Histories {
   Histories(Context& context, const Sizes& sizes)
       : context(context),
         rows(195 * sizes.n),
-        lists(test::random_bags((1 + kNegatives) * sizes.n, rows, kLongestHistory, 90)),
+        lists(reference::random_bags((1 + kNegatives) * sizes.n, rows, kLongestHistory, 90)),
         bags(context, lists),
-        touched(static_cast<int64_t>(test::by_row(lists).row.size())),
+        touched(static_cast<int64_t>(reference::by_row(lists).row.size())),
         host_table(normal<T>(rows * kTableColumns, 91, 0, 1)),
         host_dout(normal<T>(lists.bags() * kTableColumns, 92, 0, 1)),
         table(context, {rows, kTableColumns}, host_table.data()),
@@ -52,8 +57,8 @@ struct Histories {
 
   Context& context;
   int64_t rows;
-  test::BagLists lists;
-  test::DeviceBags<T> bags;
+  reference::BagLists lists;
+  reference::DeviceBags<T> bags;
   int64_t touched;
   std::vector<T> host_table, host_dout;
   Tensor<T, 2> table, first, second, out, dout, gradient;
@@ -70,8 +75,9 @@ Case bag_case(const std::shared_ptr<Histories<T>>& h) {
   c.run = [h] { embedding_bag<T>(h->context, h->table, h->bags.bags(), h->out); };
   c.validate = [h, run = c.run]() -> std::string {
     run();
-    const double error = relative_error(
-        widened(h->out.to_host()), test::bag_sums(h->lists, widened(h->host_table), kTableColumns));
+    const double error =
+        relative_error(widened(h->out.to_host()),
+                       reference::bag_sums(h->lists, widened(h->host_table), kTableColumns));
     return error <= kTolerance<T> ? "" : fmt::format("off by {:.1e} from plain loops", error);
   };
   return c;
@@ -80,9 +86,10 @@ Case bag_case(const std::shared_ptr<Histories<T>>& h) {
 // The gradient of the rows that occur, in the order of `touched`.
 template <class T>
 std::vector<double> expected_gradient(const Histories<T>& h) {
-  const auto whole = test::table_gradient(h.lists, widened(h.host_dout), h.rows, kTableColumns);
+  const auto whole =
+      reference::table_gradient(h.lists, widened(h.host_dout), h.rows, kTableColumns);
   std::vector<double> gradient;
-  for (const int32_t row : test::by_row(h.lists).row) {
+  for (const int32_t row : reference::by_row(h.lists).row) {
     const auto begin = whole.begin() + int64_t{row} * kTableColumns;
     gradient.insert(gradient.end(), begin, begin + kTableColumns);
   }
@@ -134,7 +141,7 @@ Case adam_rows_case(Context& context, const std::shared_ptr<Histories<T>>& h) {
     auto expected = widened(before);
     const auto gradient = expected_gradient(*h);
     std::size_t i = 0;
-    for (const int32_t row : test::by_row(h->lists).row) {
+    for (const int32_t row : reference::by_row(h->lists).row) {
       for (int64_t column = 0; column < kTableColumns; ++column, ++i) {
         const double g = gradient[i];
         expected[static_cast<std::size_t>(row * kTableColumns + column)] -=
@@ -151,19 +158,20 @@ Case adam_rows_case(Context& context, const std::shared_ptr<Histories<T>>& h) {
 template <class T>
 Case pair_scores_case(Context& context, const Sizes& sizes) {
   struct Scorer {
-    std::vector<T> host_users, host_items, host_weight;
+    reference::Mlp<T> mlp;
+    std::vector<T> host_users, host_items;
     Tensor<T, 2> users, items, weight, scores;
     Tensor<T, 1> bias;
   };
   const int64_t users = sizes.n, items = 16 * sizes.n, units = sizes.d;
   const auto s = std::make_shared<Scorer>();
-  s->host_users = normal<T>(users * units, 93, 0, 1);
-  s->host_items = normal<T>(items * units, 94, 0, 1);
-  s->host_weight = normal<T>(units, 95, 0, 1);
+  s->mlp = reference::random_mlp<T>({units});
+  s->host_users = normal<T>(users * units, 93);
+  s->host_items = normal<T>(items * units, 94);
   s->users = Tensor<T, 2>(context, {users, units}, s->host_users.data());
   s->items = Tensor<T, 2>(context, {items, units}, s->host_items.data());
-  s->weight = Tensor<T, 2>(context, {1, units}, s->host_weight.data());
-  s->bias = Tensor<T, 1>(context, {1}, s->host_weight.data());
+  s->weight = Tensor<T, 2>(context, {1, units}, s->mlp.layers[0].weight.data());
+  s->bias = Tensor<T, 1>(context, {1}, s->mlp.layers[0].bias.data());
   s->scores = Tensor<T, 2>(context, {users, items});
   Case c;
   c.name = "pair_scores";
@@ -176,21 +184,14 @@ Case pair_scores_case(Context& context, const Sizes& sizes) {
   c.validate = [s, run = c.run, users, items, units]() -> std::string {
     run();
     const auto scores = s->scores.to_host();
-    std::vector<double> found, expected;
     for (const int64_t user : {int64_t{0}, users - 1}) {
-      for (int64_t item = 0; item < items; ++item) {
-        double sum = s->host_weight[0];
-        for (int64_t h = 0; h < units; ++h) {
-          const double u = s->host_users[static_cast<std::size_t>(user * units + h)];
-          const double i = s->host_items[static_cast<std::size_t>(item * units + h)];
-          sum += s->host_weight[static_cast<std::size_t>(h)] * std::max(0.0, u + i);
-        }
-        expected.push_back(sum);
-        found.push_back(scores[static_cast<std::size_t>(user * items + item)]);
-      }
+      const auto first = s->host_users.begin() + user * units;
+      const double error = relative_error(
+          {scores.begin() + user * items, scores.begin() + (user + 1) * items},
+          reference::mlp_scores(s->mlp, std::vector<T>(first, first + units), s->host_items));
+      if (!(error <= kTolerance<T>)) return fmt::format("off by {:.1e} from plain loops", error);
     }
-    const double error = relative_error(found, expected);
-    return error <= kTolerance<T> ? "" : fmt::format("off by {:.1e} from plain loops", error);
+    return "";
   };
   return c;
 }
@@ -208,7 +209,6 @@ std::vector<Case> training_cases(Context& context, const Sizes& sizes) {
   return cases;
 }
 
-template std::vector<Case> training_cases<float>(Context&, const Sizes&);
-template std::vector<Case> training_cases<double>(Context&, const Sizes&);
+CFAA_FOR_FLOAT_AND_DOUBLE(training_cases);
 
 }  // namespace cfaa::bench

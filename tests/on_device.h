@@ -9,14 +9,17 @@
 #include <gtest/gtest.h>
 
 #include <memory>
-#include <random>
 #include <string>
 #include <vector>
 
+#include "bench/reference/inputs.h"
 #include "host/core/context.h"
 #include "host/core/tensor.h"
 
 namespace cfaa::test {
+
+// Inputs and references stand in bench/reference: the bench works on them too.
+using namespace reference;
 
 // "cpu", and "cuda" where the build has it and a device (real or emulated) is there.
 std::vector<std::string> devices();
@@ -28,25 +31,6 @@ class OnDevice : public testing::TestWithParam<std::string> {
 
  private:
   std::unique_ptr<Context> context_;
-};
-
-// Deterministic normal numbers: mean + spread * n, in row-major order.
-template <class T>
-std::vector<T> normal(int64_t count, uint64_t seed, double mean = 0, double spread = 1);
-
-// A (rows, cols) matrix on the device whose rows lie `padding` elements further apart than needed;
-// the padding is NaN, so that an op which reads it shows.
-template <class T>
-class PaddedMatrix {
- public:
-  PaddedMatrix(Context& context, int64_t rows, int64_t cols, const std::vector<T>& values,
-               int64_t padding = 0);
-  MatrixView<T> view() const;
-  std::vector<T> to_host() const;  // without the padding
-
- private:
-  int64_t rows_, cols_, padding_;
-  Tensor<T, 2> storage_;
 };
 
 }  // namespace cfaa::test

@@ -2,7 +2,7 @@
 
 #include "host/core/philox.h"
 
-namespace cfaa::test {
+namespace cfaa::reference {
 
 BagLists random_bags(int64_t bags, int64_t rows, int64_t most, uint64_t seed) {
   const Philox random{seed};
@@ -78,4 +78,4 @@ std::vector<double> table_gradient(const BagLists& lists, const std::vector<doub
   return gradient;
 }
 
-}  // namespace cfaa::test
+}  // namespace cfaa::reference

@@ -10,7 +10,7 @@
 #include "host/core/tensor.h"
 #include "host/ops/embedding_bag.h"
 
-namespace cfaa::test {
+namespace cfaa::reference {
 
 struct BagLists {
   std::vector<int32_t> offset, index;
@@ -71,4 +71,4 @@ class DeviceBags {
   Tensor<T, 1> weight_, row_weight_;
 };
 
-}  // namespace cfaa::test
+}  // namespace cfaa::reference

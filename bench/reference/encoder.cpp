@@ -14,7 +14,7 @@
 #include "host/core/normal.h"
 #include "host/io/safetensors.h"
 
-namespace cfaa::test {
+namespace cfaa::reference {
 namespace {
 
 using Matrix = std::vector<std::vector<double>>;  // (S, H)
@@ -285,4 +285,4 @@ std::vector<int32_t> random_ids(const EncoderShape& shape, int64_t length, uint6
   return ids;
 }
 
-}  // namespace cfaa::test
+}  // namespace cfaa::reference

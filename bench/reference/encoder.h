@@ -12,7 +12,7 @@
 #include "host/core/dtype.h"
 #include "host/encoder/network.h"
 
-namespace cfaa::test {
+namespace cfaa::reference {
 
 struct EncoderShape {
   std::string family = "bert";  // or "roberta": positions start at pad_id + 1
@@ -60,4 +60,4 @@ void write_encoder(const ReferenceEncoder& encoder, const std::string& folder,
 // Deterministic ids of a sequence, every one below the vocabulary's size.
 std::vector<int32_t> random_ids(const EncoderShape& shape, int64_t length, uint64_t seed);
 
-}  // namespace cfaa::test
+}  // namespace cfaa::reference

@@ -5,7 +5,7 @@
 
 #include "host/core/error.h"
 
-namespace cfaa::test::reference {
+namespace cfaa::reference {
 namespace {
 
 double sign(double x) {
@@ -250,4 +250,4 @@ Matrix graph_gradient(const Matrix& b_source, const Matrix& b_target, double gra
   return db;
 }
 
-}  // namespace cfaa::test::reference
+}  // namespace cfaa::reference

@@ -9,7 +9,7 @@
 
 #include "host/ops/alignment_options.h"
 
-namespace cfaa::test::reference {
+namespace cfaa::reference {
 
 struct Matrix {
   int64_t rows = 0, cols = 0;
@@ -72,4 +72,4 @@ double graph_distance(const Matrix& b_source, const Matrix& b_target, double gra
 // dB_S of the above; swap the arguments for dB_T.
 Matrix graph_gradient(const Matrix& b_source, const Matrix& b_target, double graph_floor);
 
-}  // namespace cfaa::test::reference
+}  // namespace cfaa::reference

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <numeric>
 
-namespace cfaa::test {
+namespace cfaa::reference {
 
 double mean(const std::vector<double>& values) {
   return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
@@ -15,6 +15,12 @@ double variance(const std::vector<double>& values) {
   double sum = 0;
   for (const double value : values) sum += (value - centre) * (value - centre);
   return sum / static_cast<double>(values.size());
+}
+
+double attribute_alpha(const TypicalSamplesOptions& options, const std::vector<double>& source,
+                       const std::vector<double>& target) {
+  if (options.alpha_scale == AlphaScale::absolute) return options.alpha;
+  return options.alpha * (variance(source) + variance(target)) / 2;
 }
 
 namespace {
@@ -202,4 +208,10 @@ Transport exact_transport(const std::vector<double>& source, const std::vector<d
   return result;
 }
 
-}  // namespace cfaa::test
+Transport transport(const std::vector<double>& source, const std::vector<double>& target,
+                    const CouplingOptions& options) {
+  if (options.solver == OtSolver::exact) return exact_transport(source, target);
+  return entropic_transport(source, target, options.epsilon, options.iterations, options.tolerance);
+}
+
+}  // namespace cfaa::reference

@@ -7,10 +7,16 @@
 #include <cstdint>
 #include <vector>
 
-namespace cfaa::test {
+#include "host/ops/alignment_options.h"
+
+namespace cfaa::reference {
 
 double mean(const std::vector<double>& values);
 double variance(const std::vector<double>& values);  // biased
+
+// alpha_q of an attribute whose columns are `source` and `target`.
+double attribute_alpha(const TypicalSamplesOptions& options, const std::vector<double>& source,
+                       const std::vector<double>& target);
 
 // One column z of N values.
 struct TypicalColumn {
@@ -39,6 +45,10 @@ Transport entropic_transport(const std::vector<double>& source, const std::vecto
                              double epsilon, int64_t iterations, double tolerance = 0);
 Transport exact_transport(const std::vector<double>& source, const std::vector<double>& target);
 
+// By the solver that the options name, in units of OtScale::transport.
+Transport transport(const std::vector<double>& source, const std::vector<double>& target,
+                    const CouplingOptions& options);
+
 // sum_ij plan_ij (source_i - target_j)^2 with the plan fixed.
 double transport_cost(const std::vector<double>& plan, const std::vector<double>& source,
                       const std::vector<double>& target);
@@ -46,4 +56,4 @@ double transport_cost(const std::vector<double>& plan, const std::vector<double>
 // L1 distance of both marginals of a (K, K) plan from 1/K.
 double marginal_error(const std::vector<double>& plan, int64_t k);
 
-}  // namespace cfaa::test
+}  // namespace cfaa::reference

@@ -120,10 +120,6 @@ namespace {
 
 constexpr int64_t kElementsAtOnce = 16384;
 
-bool latched(Context& context) {
-  return context.fault_latch()->code != static_cast<int32_t>(FaultCode::none);
-}
-
 }  // namespace
 
 // Chunks of elements, counted along the rows; their sums are joined in order.
@@ -156,8 +152,7 @@ void clip_gradient(Context& context, StepState* state) {
   const double norm = std::sqrt(state->squared_norm);
   state->clip = state->max_norm > 0 && norm > state->max_norm ? state->max_norm / norm : 1;
   if (!std::isfinite(state->squared_norm)) {
-    const Fault fault = fault_of(FaultCode::not_finite, FaultSite::gradient, 0, -1);
-    latch_first(context, VectorView<const Fault>(&fault, {1}));
+    latch_fault(context, fault_of(FaultCode::not_finite, FaultSite::gradient, 0, -1));
   }
   Fault& latch = *context.fault_latch();
   if (latched(context) && latch.step == 0) latch.step = static_cast<int64_t>(state->step) + 1;

@@ -35,6 +35,7 @@
 
 #include "host/core/error.h"
 #include "host/cpu/exp2-inl.h"
+#include "host/cpu/problems.h"
 #include "host/cpu/vector_dispatch.h"
 #include "host/ops/coupling.h"
 #include "hwy/highway.h"
@@ -490,13 +491,8 @@ void coupling(Context& context, MatrixView<const T> source, MatrixView<const T> 
   });
 
   for (int64_t problem = 0; problem < q; ++problem) {
-    Fault& latch = *context.fault_latch();
-    if (!std::isfinite(result.loss(problem)) &&
-        latch.code == static_cast<int32_t>(FaultCode::none)) {
-      latch = {static_cast<int32_t>(FaultCode::not_finite),
-               static_cast<int32_t>(FaultSite::coupling), static_cast<int32_t>(problem),
-               static_cast<int32_t>(problem)};
-    }
+    if (std::isfinite(result.loss(problem))) continue;
+    latch_fault(context, fault_of(FaultCode::not_finite, FaultSite::coupling, problem, problem));
   }
 }
 

@@ -167,7 +167,7 @@ void graph_wasserstein(Context& context, View<const double, 3> b, double graph_f
     }
   });
   latch_first(context, faults);
-  if (context.fault_latch()->code != 0) {
+  if (latched(context)) {
     std::fill_n(result.distance.data, pairs, std::numeric_limits<T>::quiet_NaN());
     return;
   }

@@ -50,11 +50,21 @@ inline Fault fault_of(FaultCode code, FaultSite site, int64_t problem, int64_t d
           static_cast<int32_t>(detail), 0};
 }
 
+inline bool latched(Context& context) {
+  return context.fault_latch()->code != static_cast<int32_t>(FaultCode::none);
+}
+
+// An earlier fault stays.
+inline void latch_fault(Context& context, const Fault& fault) {
+  if (!latched(context)) *context.fault_latch() = fault;
+}
+
 // `faults` (problems), code 0 where nothing is wrong: the lowest problem's wins, so that the answer
-// does not depend on the number of threads. An earlier op's fault stays.
+// does not depend on the number of threads.
 inline void latch_first(Context& context, VectorView<const Fault> faults) {
-  Fault& latch = *context.fault_latch();
-  for (int64_t p = 0; p < faults.size() && latch.code == 0; ++p) latch = faults.data[p];
+  for (int64_t p = 0; p < faults.size() && !latched(context); ++p) {
+    latch_fault(context, faults.data[p]);
+  }
 }
 
 }  // namespace cfaa::cpu

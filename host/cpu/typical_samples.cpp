@@ -22,6 +22,7 @@
 
 #include "host/core/error.h"
 #include "host/cpu/exp2-inl.h"
+#include "host/cpu/problems.h"
 #include "host/cpu/vector_dispatch.h"
 #include "host/ops/typical_samples.h"
 
@@ -502,13 +503,8 @@ void typical_samples(Context& context, EmbeddingPairs<T> pairs,
   });
 
   for (int64_t i = 0; i < result.column_std.size(); ++i) {
-    Fault& latch = *context.fault_latch();
-    if (!std::isfinite(result.column_std.data[i]) &&
-        latch.code == static_cast<int32_t>(FaultCode::none)) {
-      latch = {static_cast<int32_t>(FaultCode::not_finite),
-               static_cast<int32_t>(FaultSite::typical_samples), static_cast<int32_t>(i / d),
-               static_cast<int32_t>(i % d)};
-    }
+    if (std::isfinite(result.column_std.data[i])) continue;
+    latch_fault(context, fault_of(FaultCode::not_finite, FaultSite::typical_samples, i / d, i % d));
   }
 }
 

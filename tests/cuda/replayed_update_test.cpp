@@ -16,6 +16,8 @@
 namespace cfaa::test {
 namespace {
 
+using namespace reference;
+
 constexpr int64_t kRows = 12, kColumns = 33, kBags = 6, kCapacity = 12, kEntries = 40;
 
 class ReplayedUpdate : public OnCuda {};

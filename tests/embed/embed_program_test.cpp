@@ -22,6 +22,8 @@
 namespace cfaa::test {
 namespace {
 
+using namespace reference;
+
 namespace fs = std::filesystem;
 
 class EmbedProgram : public testing::Test {

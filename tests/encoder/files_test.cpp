@@ -19,11 +19,11 @@ namespace {
 
 namespace fs = std::filesystem;
 using nlohmann::json;
-using test::EncoderFiles;
-using test::EncoderShape;
-using test::random_encoder;
+using reference::EncoderFiles;
+using reference::EncoderShape;
+using reference::random_encoder;
+using reference::ReferenceEncoder;
 using test::read_text;
-using test::ReferenceEncoder;
 using test::TemporaryFolder;
 using test::write_text;
 

@@ -7,6 +7,7 @@
 #include <limits>
 #include <memory>
 
+#include "bench/reference/layers.h"
 #include "tests/compare.h"
 #include "tests/on_device.h"
 
@@ -16,27 +17,10 @@ namespace {
 class GroupedLinear : public OnDevice {};
 CFAA_TEST_ON_DEVICES(GroupedLinear);
 
-struct Extents {
-  int64_t m, k, n;
-};
-
-// The numbers of one tower, on the host; rows tight.
 template <class T>
-struct Tower {
-  Extents e;
-  std::vector<T> x, weight, bias, dy;
-};
-
+using Tower = LinearInputs<T>;
 template <class T>
-Tower<T> random_tower(Extents e, uint64_t seed) {
-  return {e, normal<T>(e.m * e.k, seed), normal<T>(e.n * e.k, seed + 1), normal<T>(e.n, seed + 2),
-          normal<T>(e.m * e.n, seed + 3)};
-}
-
-template <class T>
-struct Outcome {
-  std::vector<T> y, dx, dweight, dbias;
-};
+using Outcome = LinearOutputs<T>;
 
 // The op on towers whose rows are padded, parameter gradients added to `start`.
 template <class T>
@@ -80,43 +64,12 @@ std::vector<Outcome<T>> run(Context& context, const std::vector<Tower<T>>& tower
   return outcomes;
 }
 
-// The same by plain loops in double.
-template <class T>
-Outcome<double> reference(const Tower<T>& tower, Activation activation, double start) {
-  const auto [m, k, n] = tower.e;
-  const auto at = [](int64_t i, int64_t columns, int64_t j) {
-    return static_cast<std::size_t>(i * columns + j);
-  };
-  Outcome<double> out{std::vector<double>(static_cast<std::size_t>(m * n)),
-                      std::vector<double>(static_cast<std::size_t>(m * k)),
-                      std::vector<double>(static_cast<std::size_t>(n * k), start),
-                      std::vector<double>(static_cast<std::size_t>(n), start)};
-  for (int64_t i = 0; i < m; ++i) {
-    for (int64_t j = 0; j < n; ++j) {
-      double y = tower.bias[static_cast<std::size_t>(j)];
-      for (int64_t l = 0; l < k; ++l) {
-        y += static_cast<double>(tower.x[at(i, k, l)]) * tower.weight[at(j, k, l)];
-      }
-      const bool passes = activation == Activation::none || y > 0;
-      out.y[at(i, n, j)] = passes ? y : 0;
-      if (!passes) continue;
-      const double p = tower.dy[at(i, n, j)];
-      out.dbias[static_cast<std::size_t>(j)] += p;
-      for (int64_t l = 0; l < k; ++l) {
-        out.dx[at(i, k, l)] += p * tower.weight[at(j, k, l)];
-        out.dweight[at(j, k, l)] += p * tower.x[at(i, k, l)];
-      }
-    }
-  }
-  return out;
-}
-
 template <class T>
 void expect_reference(const std::vector<Tower<T>>& towers, Activation activation,
                       const std::vector<Outcome<T>>& outcomes, double start, double tolerance) {
   ASSERT_EQ(outcomes.size(), towers.size());
   for (std::size_t g = 0; g < towers.size(); ++g) {
-    const Outcome<double> expected = reference(towers[g], activation, start);
+    const Outcome<double> expected = linear_layer(towers[g], activation, start);
     EXPECT_TRUE(close(outcomes[g].y, expected.y, tolerance)) << "y of tower " << g;
     EXPECT_TRUE(close(outcomes[g].dx, expected.dx, tolerance)) << "dx of tower " << g;
     EXPECT_TRUE(close(outcomes[g].dweight, expected.dweight, tolerance)) << "dW of tower " << g;
@@ -127,8 +80,8 @@ void expect_reference(const std::vector<Tower<T>>& towers, Activation activation
 // One row, one input, one output; a warp less, exactly and more than one; a tall one.
 template <class T>
 std::vector<Tower<T>> uneven_towers() {
-  return {random_tower<T>({1, 1, 1}, 10), random_tower<T>({33, 31, 65}, 20),
-          random_tower<T>({32, 64, 32}, 30), random_tower<T>({257, 5, 7}, 40)};
+  return {random_layer<T>({1, 1, 1}, 10), random_layer<T>({33, 31, 65}, 20),
+          random_layer<T>({32, 64, 32}, 30), random_layer<T>({257, 5, 7}, 40)};
 }
 
 TEST_P(GroupedLinear, GivesTheHandMadeResult) {
@@ -168,8 +121,8 @@ TEST_P(GroupedLinear, UnevenTowersMatchPlainLoopsInFloat) {
 
 // TF32 rounds its operands to 10 bits of mantissa; rows of whole 16 bytes let a GPU use it.
 TEST_P(GroupedLinear, Tf32StaysWithinItsRounding) {
-  const std::vector<Tower<float>> towers = {random_tower<float>({40, 32, 64}, 50),
-                                            random_tower<float>({64, 36, 12}, 60)};
+  const std::vector<Tower<float>> towers = {random_layer<float>({40, 32, 64}, 50),
+                                            random_layer<float>({64, 36, 12}, 60)};
 
   const auto linear =
       run<float>(context(), towers, Activation::none, MathMode::tf32, 0.0f, /*padding=*/4);
@@ -178,7 +131,7 @@ TEST_P(GroupedLinear, Tf32StaysWithinItsRounding) {
 }
 
 TEST_P(GroupedLinear, ReluKeepsNaN) {
-  auto towers = std::vector<Tower<float>>{random_tower<float>({2, 3, 2}, 70)};
+  auto towers = std::vector<Tower<float>>{random_layer<float>({2, 3, 2}, 70)};
   towers[0].x[0] = std::numeric_limits<float>::quiet_NaN();
 
   const auto relu = run<float>(context(), towers, Activation::relu);
@@ -190,7 +143,7 @@ TEST_P(GroupedLinear, ReluKeepsNaN) {
 
 TEST_P(GroupedLinear, LeavesOutTheInputGradientNobodyWants) {
   Context& context = this->context();
-  const Tower<double> tower = random_tower<double>({4, 3, 2}, 80);
+  const Tower<double> tower = random_layer<double>({4, 3, 2}, 80);
   const Tensor<double, 2> x(context, {4, 3}, tower.x.data()),
       weight(context, {2, 3}, tower.weight.data()), y(context, {4, 2}),
       dy(context, {4, 2}, tower.dy.data());
@@ -205,7 +158,7 @@ TEST_P(GroupedLinear, LeavesOutTheInputGradientNobodyWants) {
   grouped_linear<double>(context, {&layer, 1}, Activation::none);
   grouped_linear_backward<double>(context, {&layer, 1}, Activation::none, {&gradient, 1});
 
-  const Outcome<double> expected = reference(tower, Activation::none, 0);
+  const Outcome<double> expected = linear_layer(tower, Activation::none, 0);
   EXPECT_TRUE(close(dweight.to_host(), expected.dweight, 1e-14));
   EXPECT_TRUE(close(dbias.to_host(), expected.dbias, 1e-14));
 }
@@ -213,8 +166,8 @@ TEST_P(GroupedLinear, LeavesOutTheInputGradientNobodyWants) {
 // <dy, y> differentiated by steps of 1e-6, away from relu's kink: the towers' outputs differ from
 // zero by more than a step can move them.
 TEST_P(GroupedLinear, BackwardEqualsCentralDifferences) {
-  const std::vector<Tower<double>> base = {random_tower<double>({3, 4, 5}, 90),
-                                           random_tower<double>({6, 2, 3}, 95)};
+  const std::vector<Tower<double>> base = {random_layer<double>({3, 4, 5}, 90),
+                                           random_layer<double>({6, 2, 3}, 95)};
   const double step = 1e-6;
   for (const Activation activation : {Activation::none, Activation::relu}) {
     const auto outcomes = run<double>(context(), base, activation);

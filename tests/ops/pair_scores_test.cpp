@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 
+#include "bench/reference/layers.h"
 #include "host/device/make_context.h"
 #include "tests/compare.h"
 #include "tests/on_device.h"
@@ -16,29 +17,6 @@ class PairScores : public OnDevice {};
 CFAA_TEST_ON_DEVICES(PairScores);
 
 template <class T>
-struct Layer {
-  int64_t in, out;
-  std::vector<T> weight, bias;
-};
-
-template <class T>
-struct Mlp {
-  int64_t units;
-  std::vector<Layer<T>> layers;
-};
-
-// The units of the first hidden layer, then of the further ones.
-template <class T>
-Mlp<T> random_mlp(const std::vector<int64_t>& units) {
-  Mlp<T> mlp{units[0], {}};
-  for (std::size_t l = 0; l < units.size(); ++l) {
-    const int64_t in = units[l], out = l + 1 < units.size() ? units[l + 1] : 1;
-    mlp.layers.push_back({in, out, normal<T>(in * out, 50 + l), normal<T>(out, 60 + l)});
-  }
-  return mlp;
-}
-
-template <class T>
 std::vector<T> run(Context& context, const Mlp<T>& mlp, const std::vector<T>& users,
                    const std::vector<T>& items, const std::vector<T>* start = nullptr) {
   const int64_t r = static_cast<int64_t>(users.size()) / mlp.units;
@@ -46,7 +24,7 @@ std::vector<T> run(Context& context, const Mlp<T>& mlp, const std::vector<T>& us
   std::vector<Tensor<T, 2>> weights;
   std::vector<Tensor<T, 1>> biases;
   std::vector<PairLayer<T>> layers;
-  for (const Layer<T>& layer : mlp.layers) {
+  for (const MlpLayer<T>& layer : mlp.layers) {
     weights.emplace_back(context, std::array{layer.out, layer.in}, layer.weight.data());
     biases.emplace_back(context, std::array{layer.out}, layer.bias.data());
     layers.push_back({weights.back().view(), biases.back().view()});
@@ -62,33 +40,6 @@ std::vector<T> run(Context& context, const Mlp<T>& mlp, const std::vector<T>& us
   pair_scores<T>(context, u.view(), i.view(), layers, start != nullptr, scores.view());
 
   return scores.to_host();
-}
-
-template <class T>
-std::vector<double> reference(const Mlp<T>& mlp, const std::vector<T>& users,
-                              const std::vector<T>& items) {
-  std::vector<double> scores;
-  const auto units = static_cast<std::size_t>(mlp.units);
-  for (std::size_t r = 0; r < users.size() / units; ++r) {
-    for (std::size_t c = 0; c < items.size() / units; ++c) {
-      std::vector<double> x;
-      for (std::size_t h = 0; h < units; ++h) {
-        x.push_back(std::max(0.0, static_cast<double>(users[r * units + h]) +
-                                      static_cast<double>(items[c * units + h])));
-      }
-      for (std::size_t l = 0; l < mlp.layers.size(); ++l) {
-        const Layer<T>& layer = mlp.layers[l];
-        std::vector<double> y(layer.bias.begin(), layer.bias.end());
-        for (std::size_t o = 0; o < y.size(); ++o) {
-          for (std::size_t i = 0; i < x.size(); ++i) y[o] += layer.weight[o * x.size() + i] * x[i];
-          if (l + 1 < mlp.layers.size()) y[o] = std::max(y[o], 0.0);
-        }
-        x = y;
-      }
-      scores.push_back(x[0]);
-    }
-  }
-  return scores;
 }
 
 TEST_P(PairScores, GivesTheHandMadeResult) {
@@ -109,9 +60,9 @@ TEST_P(PairScores, OneHiddenLayerMatchesPlainLoopsAtOddSizes) {
       const auto users = normal<double>(r * units, 1), items = normal<double>(c * units, 2);
       const auto few = normal<float>(r * units, 1), more = normal<float>(c * units, 2);
 
-      EXPECT_TRUE(close(run(context(), mlp, users, items), reference(mlp, users, items), 1e-14))
+      EXPECT_TRUE(close(run(context(), mlp, users, items), mlp_scores(mlp, users, items), 1e-14))
           << units << " " << r << " " << c;
-      EXPECT_TRUE(close(run(context(), narrow, few, more), reference(narrow, few, more), 1e-6))
+      EXPECT_TRUE(close(run(context(), narrow, few, more), mlp_scores(narrow, few, more), 1e-6))
           << units << " " << r << " " << c;
     }
   }
@@ -125,9 +76,9 @@ TEST_P(PairScores, FurtherLayersMatchPlainLoopsAtOddSizes) {
       const auto users = normal<double>(r * units[0], 1), items = normal<double>(c * units[0], 2);
       const auto few = normal<float>(r * units[0], 1), more = normal<float>(c * units[0], 2);
 
-      EXPECT_TRUE(close(run(context(), mlp, users, items), reference(mlp, users, items), 1e-13))
+      EXPECT_TRUE(close(run(context(), mlp, users, items), mlp_scores(mlp, users, items), 1e-13))
           << units[0] << " " << r << " " << c;
-      EXPECT_TRUE(close(run(context(), narrow, few, more), reference(narrow, few, more), 2e-6))
+      EXPECT_TRUE(close(run(context(), narrow, few, more), mlp_scores(narrow, few, more), 2e-6))
           << units[0] << " " << r << " " << c;
     }
   }
@@ -138,7 +89,7 @@ TEST_P(PairScores, AddsToWhatIsThere) {
     const auto mlp = random_mlp<double>(units);
     const auto users = normal<double>(5 * 9, 1), items = normal<double>(37 * 9, 2);
     const auto start = normal<double>(5 * 37, 3);
-    auto expected = reference(mlp, users, items);
+    auto expected = mlp_scores(mlp, users, items);
     for (std::size_t i = 0; i < expected.size(); ++i) expected[i] += start[i];
 
     EXPECT_TRUE(close(run(context(), mlp, users, items, &start), expected, 1e-13));

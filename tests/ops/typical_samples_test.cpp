@@ -4,11 +4,12 @@
 #include <cmath>
 #include <limits>
 
+#include "bench/reference/embedding_sets.h"
 #include "bench/reference/vertical.h"
 #include "host/core/error.h"
 #include "host/device/make_context.h"
 #include "tests/compare.h"
-#include "tests/embedding_sets.h"
+#include "tests/on_device.h"
 
 namespace cfaa::test {
 namespace {

@@ -2,10 +2,11 @@
 
 #include <cmath>
 
+#include "bench/reference/embedding_sets.h"
 #include "bench/reference/vertical.h"
 #include "host/device/make_context.h"
 #include "tests/compare.h"
-#include "tests/embedding_sets.h"
+#include "tests/on_device.h"
 
 namespace cfaa::test {
 namespace {
@@ -45,15 +46,11 @@ struct Frozen {
 };
 
 Frozen freeze(const Values& zs, const Values& zt, const AlignmentOptions& options) {
-  const double alpha = options.typical.alpha * (variance(zs) + variance(zt)) / 2;
+  const double alpha = attribute_alpha(options.typical, zs, zt);
   Frozen frozen;
   frozen.source = typical_column(zs, options.typical.k, alpha, options.typical.iterations);
   frozen.target = typical_column(zt, options.typical.k, alpha, options.typical.iterations);
-  frozen.transport =
-      options.coupling.solver == OtSolver::exact
-          ? exact_transport(frozen.source.samples, frozen.target.samples)
-          : entropic_transport(frozen.source.samples, frozen.target.samples,
-                               options.coupling.epsilon, options.coupling.iterations);
+  frozen.transport = transport(frozen.source.samples, frozen.target.samples, options.coupling);
   return frozen;
 }
 

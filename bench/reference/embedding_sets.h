@@ -1,14 +1,15 @@
 #pragma once
 
-// The embedding sets of a test, on its device: P pairs of a source and a target set, with gradients
-// of the same shapes that start at zero. Rows are padded.
+// Embedding sets on a device: P pairs of a source and a target set, with gradients of the same
+// shapes that start at zero. Rows are padded.
 
+#include <utility>
 #include <vector>
 
+#include "bench/reference/inputs.h"
 #include "host/ops/embedding_pair.h"
-#include "tests/on_device.h"
 
-namespace cfaa::test {
+namespace cfaa::reference {
 
 // A set on the host, row-major.
 struct HostSet {
@@ -33,9 +34,10 @@ template <class T>
 class EmbeddingSets {
  public:
   // Sources first, then targets, as the ops number them. Rows are `padding` elements apart.
-  EmbeddingSets(Context& context, const std::vector<HostSet>& sets, int64_t padding = 3) {
-    const std::size_t p = sets.size() / 2;
-    for (const HostSet& set : sets) {
+  EmbeddingSets(Context& context, std::vector<HostSet> sets, int64_t padding = 3)
+      : host_(std::move(sets)) {
+    const std::size_t p = host_.size() / 2;
+    for (const HostSet& set : host_) {
       const std::vector<T> values(set.values.begin(), set.values.end());
       const std::vector<T> zeros(values.size(), T(0));
       sets_.emplace_back(context, set.rows, set.cols, values, padding);
@@ -47,14 +49,19 @@ class EmbeddingSets {
     }
   }
 
+  const HostSet& host(std::size_t set) const { return host_[set]; }
   EmbeddingPairs<T> pairs() const { return pairs_; }
   GradientPairs<T> gradient_pairs() const { return gradient_pairs_; }
   std::vector<T> gradient(std::size_t set) const { return gradients_[set].to_host(); }
+  void clear_gradients() {
+    for (PaddedMatrix<T>& gradient : gradients_) gradient.fill_zero();
+  }
 
  private:
+  std::vector<HostSet> host_;
   std::vector<PaddedMatrix<T>> sets_, gradients_;
   std::vector<EmbeddingPair<T>> pairs_;
   std::vector<GradientPair<T>> gradient_pairs_;
 };
 
-}  // namespace cfaa::test
+}  // namespace cfaa::reference
