@@ -9,10 +9,10 @@
 
 namespace cfaa::test {
 
-Outcome run_program(const std::string& arguments) {
+Outcome run_program(const std::string& arguments, const std::string& before) {
   const TemporaryFolder folder;
-  const std::string command =
-      program_path() + " " + arguments + " >" + folder.path("out") + " 2>" + folder.path("err");
+  const std::string command = before + program_path() + " " + arguments + " >" +
+                              folder.path("out") + " 2>" + folder.path("err");
   const int status = std::system(command.c_str());
   Outcome outcome;
   outcome.code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);

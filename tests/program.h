@@ -11,7 +11,7 @@ struct Outcome {
   std::string out, err;
 };
 
-// `arguments` as typed after the program's name.
-Outcome run_program(const std::string& arguments);
+// `arguments` as typed after the program's name, `before` as typed before it ("ulimit -v 1000; ").
+Outcome run_program(const std::string& arguments, const std::string& before = "");
 
 }  // namespace cfaa::test

@@ -8,7 +8,9 @@
 #include <nlohmann/json.hpp>
 
 #include "host/core/error.h"
+#include "host/data/prepare_options.h"
 #include "host/device/make_context.h"
+#include "host/embed/options.h"
 #include "host/io/config_file.h"
 
 namespace cfaa::tools {
@@ -86,11 +88,32 @@ json read_config(const std::string& path) {
                                 ? fmt::format("the sections are {}", fmt::join(sections, ", "))
                                 : fmt::format("did you mean '{}'?", near)));
   }
+  // The sections that not every command reads: a misspelt key is told of by the first that sees it.
+  PrepareOptions prepare;
+  EmbedOptions embed;
+  for (OptionSet set : {prepare_option_set(prepare), embed_option_set(embed)}) {
+    if (config.contains(set.section())) set.read(config[set.section()], path);
+  }
   return config;
 }
 
 void print_json(const json& value) {
-  std::cout << value.dump(2) << '\n';
+  // dump() escapes C0 alone; DEL and C1, which begins escape sequences too, occur in strings only.
+  const std::string text = value.dump(2, ' ', false, json::error_handler_t::replace);
+  std::string shown;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const auto byte = static_cast<unsigned char>(text[i]);
+    const auto next = static_cast<unsigned char>(i + 1 < text.size() ? text[i + 1] : '\0');
+    if (byte == 0x7F) {
+      shown += "\\u007f";
+    } else if (byte == 0xC2 && next < 0xA0) {
+      shown += fmt::format("\\u{:04x}", next);
+      ++i;
+    } else {
+      shown.push_back(text[i]);
+    }
+  }
+  std::cout << shown << '\n';
 }
 
 }  // namespace cfaa::tools

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "host/core/printable.h"
 #include "host/run/compare.h"
 #include "host/run/run_json.h"
 #include "tools/command.h"
@@ -57,7 +58,7 @@ void print_table(const Comparison& comparison) {
   fmt::print("{:<{}}  {:<10} {:>5}  {:<15}", "", width, "", "", valid.empty() ? "" : "validation");
   fmt::print("  test\n{:<{}}  {:<10} {:>5}  {:<15}", "run", width, "variant", "seeds", valid);
   for (const ComparedMetric& metric : comparison.rows[0].metrics) {
-    fmt::print("  {:<15}", metric.name);
+    fmt::print("  {:<15}", printable(metric.name));
   }
   for (const ComparedRow& row : comparison.rows) {
     fmt::print("\n{:<{}}  {:<10} {:>5}", row.run, width, row.variant, row.seeds.size());

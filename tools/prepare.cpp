@@ -9,6 +9,7 @@
 
 #include "host/core/error.h"
 #include "host/core/log.h"
+#include "host/core/printable.h"
 #include "host/core/progress.h"
 #include "host/core/quantity.h"
 #include "tools/command.h"
@@ -48,11 +49,12 @@ class StepTable {
 
 void print_read(const std::string& domain, const ReadReport& report) {
   for (const FileReport& file : report.files) {
-    fmt::print("{}: {} ({}; {}): {}\n", domain, file.identity.name, file.format, file.columns,
-               counted(file.interactions, "review"));
+    fmt::print("{}: {} ({}; {}): {}\n", domain, file.identity.name, file.format,
+               printable(file.columns), counted(file.interactions, "review"));
   }
   for (const FileReport& file : report.title_files) {
-    fmt::print("{}: {} ({}; {}): titles\n", domain, file.identity.name, file.format, file.columns);
+    fmt::print("{}: {} ({}; {}): titles\n", domain, file.identity.name, file.format,
+               printable(file.columns));
   }
   if (report.without_text > 0) fmt::print("{}: {} without text\n", domain, report.without_text);
   if (report.without_time > 0) fmt::print("{}: {} without time\n", domain, report.without_time);

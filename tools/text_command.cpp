@@ -1,5 +1,7 @@
 #include "tools/text_command.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
@@ -9,8 +11,23 @@
 
 #include "host/core/error.h"
 #include "host/core/log.h"
+#include "host/core/printable.h"
 
 namespace cfaa::tools {
+namespace {
+
+std::string printable_lines(std::string_view text) {
+  std::string shown;
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find('\n'), text.size());
+    shown += printable(text.substr(0, end));
+    if (end < text.size()) shown.push_back('\n');
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return shown;
+}
+
+}  // namespace
 
 void TextInputFlags::add_to(CLI::App& command) {
   command.add_option("file", path, "texts, one a line; '-' is standard input")
@@ -29,11 +46,17 @@ TextLines TextInputFlags::open() const {
   return TextLines(path, {.format = lines, .field = field});
 }
 
+TextOutput::TextOutput() : to_terminal_(::isatty(STDOUT_FILENO) == 1) {
+  buffer_.reserve(kBlock + 4096);
+}
+
 TextOutput::~TextOutput() {
+  if (to_terminal_) buffer_ = printable_lines(buffer_);
   if (!buffer_.empty()) std::fwrite(buffer_.data(), 1, buffer_.size(), stdout);
 }
 
 void TextOutput::write() {
+  if (to_terminal_) buffer_ = printable_lines(buffer_);
   if (std::fwrite(buffer_.data(), 1, buffer_.size(), stdout) != buffer_.size()) {
     throw Error(fmt::format("cannot write to standard output: {}", std::strerror(errno)));
   }
@@ -53,7 +76,7 @@ void append_json_string(std::string& out, std::string_view text) {
     if (c == '"' || c == '\\') {
       out.push_back('\\');
       out.push_back(c);
-    } else if (static_cast<unsigned char>(c) < 0x20) {
+    } else if (static_cast<unsigned char>(c) < 0x20 || c == 0x7F) {
       fmt::format_to(std::back_inserter(out), "\\u{:04x}", static_cast<int>(c));
     } else {
       out.push_back(c);

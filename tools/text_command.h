@@ -23,7 +23,7 @@ struct TextInputFlags {
 /// Standard output through a buffer of a megabyte. Error if it cannot be written.
 class TextOutput {
  public:
-  TextOutput() { buffer_.reserve(kBlock + 4096); }
+  TextOutput();
   ~TextOutput();  // after an error: what was done before it is still written
   TextOutput(const TextOutput&) = delete;
   TextOutput& operator=(const TextOutput&) = delete;
@@ -41,6 +41,7 @@ class TextOutput {
   void write();
 
   std::string buffer_;
+  bool to_terminal_;  // which obeys escape sequences; a pipe gets the bytes as they are
 };
 
 /// Appends `text` as a JSON string, quotes included.

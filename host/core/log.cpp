@@ -8,6 +8,7 @@
 #include <set>
 
 #include "host/core/error.h"
+#include "host/core/printable.h"
 #include "host/core/terminal.h"
 
 namespace cfaa {
@@ -44,15 +45,15 @@ spdlog::logger& logger() {
 }  // namespace
 
 void log_info(const std::string& message) {
-  logger().info("{}", message);
+  logger().info("{}", printable(message));
 }
 
 void log_warning(const std::string& message) {
-  logger().warn("{}", message);
+  logger().warn("{}", printable(message));
 }
 
 void log_error(const std::string& message) {
-  logger().error("{}", message);
+  logger().error("{}", printable(message));
 }
 
 void log_progress(const std::string& line) {

@@ -30,8 +30,12 @@ std::size_t edit_distance(const std::string& a, const std::string& b) {
   return row[b.size()];
 }
 
+constexpr double kLargestWhole = 1e9;
+constexpr std::size_t kLongestQuote = 80;
+
+// A number above 1e18 bounds the type rather than the value, and is not worth telling.
 std::string describe(const Range& range, const std::string& kind) {
-  const bool low = std::isfinite(range.low), high = std::isfinite(range.high);
+  const bool low = std::isfinite(range.low), high = range.high < 1e18;
   if (low && high) return fmt::format("{} from {} to {}", kind, range.low, range.high);
   if (low) return fmt::format("{} {} {}", kind, range.low_open ? ">" : ">=", range.low);
   return kind;
@@ -89,6 +93,7 @@ void OptionSet::add(const std::string& key, double& value, const std::string& he
 }
 
 void OptionSet::add(const std::string& key, int64_t& value, const std::string& help, Range range) {
+  if (std::isinf(range.high)) range.high = kLargestWhole;
   const std::string allowed = describe(range, "a whole number");
   options_.push_back({key, help, allowed, false,
                       [&value, range, allowed](const json& given) {
@@ -231,8 +236,10 @@ void OptionSet::assign(const std::string& key, const json& value, const std::str
   try {
     for (const Option& option : options) option.assign(value);
   } catch (const std::string& allowed) {
-    throw Error(fmt::format("{}: {}.{} must be {}, and not {}", origin, section_, key, allowed,
-                            value.dump(-1, ' ', false, json::error_handler_t::replace)));
+    std::string given = value.dump(-1, ' ', false, json::error_handler_t::replace);
+    if (given.size() > kLongestQuote) given = given.substr(0, kLongestQuote) + "...";
+    throw Error(
+        fmt::format("{}: {}.{} must be {}, and not {}", origin, section_, key, allowed, given));
   }
 }
 
@@ -263,9 +270,15 @@ void OptionSet::read_object(const json& object, const std::string& prefix,
 void OptionSet::set(const std::string& key, const std::string& text, const std::string& origin) {
   const Renamed* renamed = find_renamed(key);
   const Option& option = renamed != nullptr ? renamed->now.front() : find(key, origin);
-  // A flag's text is JSON where it reads as JSON (numbers, true), and plain text otherwise.
-  json value = json::parse(text, nullptr, false);
-  if (value.is_discarded() || option.current().is_string()) value = text;
+  // A flag's text is JSON where it reads as JSON (numbers, true, a flat list), and plain text
+  // otherwise.
+  const auto opened =
+      std::count_if(text.begin(), text.end(), [](char c) { return c == '[' || c == '{'; });
+  json value = text;
+  if (opened <= 1 && !option.current().is_string()) {
+    const json parsed = json::parse(text, nullptr, false);
+    if (!parsed.is_discarded()) value = parsed;
+  }
   std::vector<std::string> notices;
   assign(key, value, origin, notices);
   tell(notices, origin);

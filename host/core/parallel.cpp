@@ -5,6 +5,8 @@
 #include <condition_variable>
 #include <exception>
 #include <mutex>
+#include <string>
+#include <system_error>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -63,22 +65,33 @@ struct ThreadPool::State {
       if (--running == 0) finished.notify_one();
     }
   }
+
+  void stop() {
+    {
+      const std::lock_guard<std::mutex> lock(mutex);
+      stopping = true;
+    }
+    start.notify_all();
+    for (std::thread& worker : workers) worker.join();
+  }
 };
 
 ThreadPool::ThreadPool(int threads) : state_(std::make_unique<State>()) {
   if (threads <= 0) threads = std::max(1u, std::thread::hardware_concurrency());
-  for (int worker = 1; worker < threads; ++worker) {
-    state_->workers.emplace_back([this, worker] { state_->loop(worker); });
+  try {
+    state_->workers.reserve(static_cast<std::size_t>(threads));
+    for (int worker = 1; worker < threads; ++worker) {
+      state_->workers.emplace_back([this, worker] { state_->loop(worker); });
+    }
+  } catch (const std::system_error&) {
+    state_->stop();
+    throw Error(std::to_string(threads) +
+                " threads cannot be started within this system's limits; use fewer --threads");
   }
 }
 
 ThreadPool::~ThreadPool() {
-  {
-    const std::lock_guard<std::mutex> lock(state_->mutex);
-    state_->stopping = true;
-  }
-  state_->start.notify_all();
-  for (std::thread& worker : state_->workers) worker.join();
+  state_->stop();
 }
 
 int ThreadPool::threads() const {

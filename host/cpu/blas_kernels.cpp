@@ -6,6 +6,8 @@
 #include <cstdlib>
 #include <set>
 
+#include "host/cpu/blas_memory.h"
+
 namespace cfaa::cpu {
 namespace {
 
@@ -16,6 +18,7 @@ const std::set<std::string> kOldKernels = {
     "Nano",   "Sandybridge", "Bobcat",    "Bulldozer", "Piledriver", "Generic"};
 
 constexpr const char* kVariable = "OPENBLAS_CORETYPE";
+constexpr const char* kThreads = "OPENBLAS_NUM_THREADS";
 
 }  // namespace
 
@@ -34,7 +37,10 @@ std::string better_blas_kernels() {
 
 void restart_with_better_blas_kernels(char** argv) {
   const std::string kernels = better_blas_kernels();
-  if (kernels.empty() || setenv(kVariable, kernels.c_str(), 0) != 0) return;
+  const bool fewer_threads = address_space_is_limited() && std::getenv(kThreads) == nullptr;
+  if (kernels.empty() && !fewer_threads) return;
+  if (!kernels.empty() && setenv(kVariable, kernels.c_str(), 0) != 0) return;
+  if (fewer_threads && setenv(kThreads, "1", 0) != 0) return;
   execv("/proc/self/exe", argv);
 }
 

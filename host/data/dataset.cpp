@@ -9,6 +9,7 @@
 #include <set>
 
 #include "host/core/error.h"
+#include "host/core/printable.h"
 #include "host/data/domain_index.h"
 #include "host/data/review.h"
 #include "host/data/review_text.h"
@@ -74,6 +75,7 @@ IdList parse_ids(const fs::path& path, std::string_view text, std::string_view c
     if (fields.size() != 3) lines.fail("three fields are needed");
     if (fields[0] != std::to_string(ids.size())) lines.fail("the indices do not count from 0");
     if (ids.size() > 0 && !(ids[ids.size() - 1] < fields[1])) lines.fail("the ids do not ascend");
+    if (has_control(fields[1])) lines.fail("the id holds a control character");
     ids.append(fields[1]);
   }
   return ids;

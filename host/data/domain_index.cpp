@@ -4,6 +4,8 @@
 
 #include <cstring>
 
+#include "host/core/printable.h"
+
 namespace cfaa {
 namespace {
 
@@ -107,8 +109,8 @@ bool DomainIndex::read(std::string_view bytes, const TextIdentity& identity, Dom
     for (uint64_t i = 0; i < count; ++i) {
       if (ids.offsets_[i] > ids.offsets_[i + 1] || ids.offsets_[i + 1] > size) return false;
     }
-    for (int64_t i = 1; i < ids.size(); ++i) {
-      if (!(ids[i - 1] < ids[i])) return false;
+    for (int64_t i = 0; i < ids.size(); ++i) {
+      if ((i > 0 && !(ids[i - 1] < ids[i])) || has_control(ids[i])) return false;
     }
     return true;
   };

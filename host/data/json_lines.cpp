@@ -250,7 +250,11 @@ int64_t JsonLines::parse(std::string_view chunk, RawReviewSink& sink) {
 
 std::vector<std::string> json_keys(std::string_view line) {
   simdjson::dom::parser parser;
-  const simdjson::padded_string padded(line);
+  std::string storage;
+  std::size_t replaced = 0;
+  std::string repaired(well_formed(line, storage, replaced));
+  replace_lone_surrogates(repaired);
+  const simdjson::padded_string padded(repaired);
   simdjson::dom::object object;
   std::vector<std::string> keys;
   if (parser.parse(padded).get_object().get(object)) return keys;

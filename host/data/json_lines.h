@@ -33,7 +33,8 @@ class JsonLines {
   std::unique_ptr<State> state_;
 };
 
-// The keys of a line's object in order, or {} where it is no JSON object: to know a format by.
+// The keys of a line's object in order, or {} where it is no JSON object: to know a format by. What
+// is not UTF-8 in it does not matter here.
 std::vector<std::string> json_keys(std::string_view line);
 
 }  // namespace cfaa

@@ -68,7 +68,7 @@ OptionSet prepare_option_set(PrepareOptions& o) {
            {"leave-one-out", SplitRule::leave_one_out},
            {"time", SplitRule::time}});
   set.add("split_ratio", o.split_ratio, "train:valid:test");
-  set.add("seed", o.seed, "random seed of every draw", at_least(0));
+  set.add("seed", o.seed, "random seed of every draw", between(0, 9e18));
   set.add("keep_heldout_text", o.keep_heldout_text,
           "also write the text of valid and test interactions, apart");
   return set;

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "host/core/error.h"
+#include "host/core/printable.h"
 #include "host/data/id_table.h"
 #include "host/data/item_titles.h"
 #include "host/data/record_chunks.h"
@@ -111,11 +112,12 @@ class Keeper : public RawReviewSink {
     if (id.size() > kLongestId) {
       return fmt::format("the {} id is longer than {} bytes", what, kLongestId);
     }
-    bool refused = false;
+    bool refused = false, ascii = true;
     for (const char c : id) {
       refused |= (static_cast<unsigned char>(c) < 0x20) | (c == 0x7F) | (c == '"');
+      ascii &= static_cast<unsigned char>(c) < 0x80;
     }
-    if (!refused) return "";
+    if (!refused && (ascii || !has_control(id))) return "";
     return fmt::format(
         "the {} id holds a control character or a quote, which no .inter file can carry", what);
   }

@@ -55,8 +55,20 @@ void RecordChunks::refill(std::size_t capacity) {
 }
 
 std::string_view RecordChunks::head() {
-  refill(chunk_bytes_);
-  return {pending_.data(), pending_size_};
+  for (std::size_t capacity = chunk_bytes_;; capacity *= 2) {
+    refill(capacity);
+    const std::string_view head(pending_.data(), pending_size_);
+    const std::size_t text = head.find_first_not_of(" \t\r\n");
+    if (ended_ || head.find('\n', text) != std::string_view::npos) return head;
+    if (capacity > kLongestRecord) refuse_length();
+  }
+}
+
+void RecordChunks::refuse_length() const {
+  throw Error(fmt::format(
+      "{}: a record is longer than {} MiB{}", stream_.identity().name, kLongestRecord >> 20,
+      rule_.quoted ? "; is a quote left open? (--quotes=false reads quotes as they are)"
+                   : "; are these lines?"));
 }
 
 void RecordChunks::skip(std::size_t bytes) {
@@ -86,13 +98,7 @@ bool RecordChunks::next(Chunk& chunk) {
       chunk.offset = std::exchange(offset_, offset_ + whole);
       return true;
     }
-    if (capacity > kLongestRecord) {
-      throw Error(fmt::format("{}: a record is longer than {} MiB{}", stream_.identity().name,
-                              kLongestRecord >> 20,
-                              rule_.quoted ? "; is a quote left open? (--quotes=false reads "
-                                             "quotes as they are)"
-                                           : "; are these lines?"));
-    }
+    if (capacity > kLongestRecord) refuse_length();
   }
 }
 

@@ -43,7 +43,8 @@ class RecordChunks {
  public:
   RecordChunks(InputStream& stream, std::size_t chunk_bytes);
 
-  // The first bytes of the stream (up to a chunk), to know the format by; before any next().
+  // The first bytes of the stream, to know the format by: a chunk, or more where the first line
+  // that is not blank ends later. Before any next().
   std::string_view head();
   void set_rule(const RecordRule& rule) { rule_ = rule; }
   // Leaves out the first `bytes`, a header or a byte order mark; only of head(), before any next().
@@ -54,6 +55,7 @@ class RecordChunks {
 
  private:
   void refill(std::size_t capacity);
+  [[noreturn]] void refuse_length() const;
 
   InputStream& stream_;
   std::size_t chunk_bytes_;

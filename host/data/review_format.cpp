@@ -160,15 +160,18 @@ std::string say(const ColumnChoice& chosen, const Wanted& wanted) {
   return said;
 }
 
-std::string_view first_line(std::string_view head) {
+// The first line that is not blank; `head` then begins behind it.
+std::string_view take_line(std::string_view& head) {
   for (;;) {
     const std::size_t end = std::min(head.find('\n'), head.size());
     const std::string_view line = head.substr(0, end);
-    if (line.find_first_not_of(" \t\r") != std::string_view::npos || end == head.size()) {
-      return line;
-    }
-    head.remove_prefix(end + 1);
+    head.remove_prefix(std::min(end + 1, head.size()));
+    if (line.find_first_not_of(" \t\r") != std::string_view::npos || head.empty()) return line;
   }
+}
+
+std::string_view first_line(std::string_view head) {
+  return take_line(head);
 }
 
 std::vector<std::string> python_keys(std::string_view line) {
@@ -189,13 +192,18 @@ void detect_object_lines(std::string_view head, const Wanted& wanted, ReviewForm
       key != std::string_view::npos && (line[key] == '\'' || line[key] == 'u' || line[key] == 'U');
   format.kind = python ? FormatKind::python_lines : FormatKind::json_lines;
   format.name = python ? "Python literals" : "JSON lines";
-  std::vector<std::string> names = python ? python_keys(line) : json_keys(line);
+  // A line that cannot be read is met again, with its number, by the parser.
+  std::vector<std::string> names;
+  constexpr int kLinesTried = 100;
+  for (int i = 0; i < kLinesTried && names.empty() && !head.empty(); ++i) {
+    const std::string_view next = take_line(head);
+    names = python ? python_keys(next) : json_keys(next);
+  }
   const auto has = [&](const char* name) {
     return std::find(names.begin(), names.end(), name) != names.end();
   };
   const bool guess_release = !wanted.titles_only && wanted.nothing_asked();
   if (guess_release && (has("reviewerID") || names.empty())) {
-    // A first line that cannot be read is met again, with its number, by the parser.
     format.name += " (Amazon 2014 / 2018)";
     format.keys = {"reviewerID", "asin", "", "overall", "reviewText", "unixReviewTime", ""};
   } else if (guess_release && has("user_id") && (has("parent_asin") || has("asin")) &&
@@ -203,7 +211,7 @@ void detect_object_lines(std::string_view head, const Wanted& wanted, ReviewForm
     format.name += " (Amazon 2023)";
     format.keys = {"user_id", "parent_asin", "asin", "rating", "text", "timestamp", ""};
   } else {
-    const ColumnChoice c = choose(names, wanted);
+    const ColumnChoice c = names.empty() ? wanted.choice : choose(names, wanted);
     format.keys = {c.user, c.item, "", c.rating, c.text, c.time, c.title};
   }
   const ObjectKeys& keys = format.keys;

@@ -6,6 +6,7 @@
 #include "host/core/log.h"
 #include "host/cpu/blas.h"
 #include "host/cpu/blas_kernels.h"
+#include "host/cpu/blas_memory.h"
 #if CFAA_HAS_CUDA
 #include "cuda/device.h"
 #endif
@@ -47,7 +48,9 @@ std::unique_ptr<Context> make_context(const std::string& name, ContextOptions op
                     "OPENBLAS_CORETYPE={} before the program starts for several times the speed",
                     kernels));
   }
-  return std::make_unique<Context>(make_runtime(name), options);
+  auto context = std::make_unique<Context>(make_runtime(name), options);
+  cpu::take_blas_buffers(context->threads().threads());
+  return context;
 }
 
 std::string device_label(Context& context) {

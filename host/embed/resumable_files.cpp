@@ -15,6 +15,7 @@
 #include <set>
 
 #include "host/core/error.h"
+#include "host/io/json_file.h"
 #include "host/io/mapped_file.h"
 
 namespace cfaa {
@@ -39,7 +40,7 @@ std::optional<json> parse_line(std::string_view line) {
       hash != XXH3_64bits(text.data(), text.size())) {
     return std::nullopt;
   }
-  return json::parse(text, nullptr, false);
+  return parse_json(text);
 }
 
 std::string shown(const json& value) {

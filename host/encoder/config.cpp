@@ -12,7 +12,12 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::json;
 
-constexpr int64_t kLargestExtent = 100'000'000;
+// What a size may be: far above every model there is, and far below what would exhaust memory
+// before the weights are seen not to fit.
+struct Bounds {
+  int64_t least, most;
+};
+constexpr Bounds kWidth{1, 1 << 16}, kLayers{1, 1000}, kRows{1, 10'000'000}, kTypes{0, 1 << 16};
 
 EncoderFamily family_of(const json& config, const fs::path& path) {
   const auto type = field<std::string>(config, "model_type", "", path);
@@ -40,17 +45,17 @@ Nonlinearity activation_of(const json& config, const fs::path& path) {
                   path.string(), name));
 }
 
-int64_t extent(const json& config, const char* name, int64_t fallback, int64_t least,
+int64_t extent(const json& config, const char* name, int64_t fallback, Bounds bounds,
                const fs::path& path) {
   const auto found = config.find(name);
   if (found != config.end() && !found->is_null() && !found->is_number_integer()) {
     throw Error(fmt::format("{}: the field '{}' is not a whole number: {}", path.string(), name,
-                            found->dump()));
+                            quoted(*found)));
   }
   const auto value = field<int64_t>(config, name, fallback, path);
-  if (value < least || value > kLargestExtent) {
-    throw Error(fmt::format("{}: the field '{}' is {}; it must be at least {}", path.string(), name,
-                            value, least));
+  if (value < bounds.least || value > bounds.most) {
+    throw Error(fmt::format("{}: the field '{}' is {}; it must be from {} to {}", path.string(),
+                            name, value, bounds.least, bounds.most));
   }
   return value;
 }
@@ -86,20 +91,20 @@ EncoderConfig read_encoder_config(const std::string& directory) {
   result.family = family_of(config, path);
   refuse_variants(config, path);
   const bool roberta = result.family == EncoderFamily::roberta;
-  result.vocabulary = extent(config, "vocab_size", roberta ? 50265 : 30522, 1, path);
-  result.hidden = extent(config, "hidden_size", 768, 1, path);
-  result.layers = extent(config, "num_hidden_layers", 12, 1, path);
-  result.heads = extent(config, "num_attention_heads", 12, 1, path);
-  result.intermediate = extent(config, "intermediate_size", 3072, 1, path);
-  result.positions = extent(config, "max_position_embeddings", 512, 1, path);
-  result.token_types = extent(config, "type_vocab_size", 2, 0, path);
+  result.vocabulary = extent(config, "vocab_size", roberta ? 50265 : 30522, kRows, path);
+  result.hidden = extent(config, "hidden_size", 768, kWidth, path);
+  result.layers = extent(config, "num_hidden_layers", 12, kLayers, path);
+  result.heads = extent(config, "num_attention_heads", 12, kWidth, path);
+  result.intermediate = extent(config, "intermediate_size", 3072, Bounds{1, 1 << 20}, path);
+  result.positions = extent(config, "max_position_embeddings", 512, kRows, path);
+  result.token_types = extent(config, "type_vocab_size", 2, kTypes, path);
   result.activation = activation_of(config, path);
   result.epsilon = field(config, "layer_norm_eps", 1e-12, path);
   if (!(result.epsilon >= 0 && result.epsilon < 1)) {
     throw Error(fmt::format("{}: layer_norm_eps is {}; it must be at least 0 and below 1",
                             path.string(), result.epsilon));
   }
-  if (roberta) result.first_position = extent(config, "pad_token_id", 1, 0, path) + 1;
+  if (roberta) result.first_position = extent(config, "pad_token_id", 1, {0, kRows.most}, path) + 1;
   if (result.hidden % result.heads != 0) {
     throw Error(fmt::format("{}: hidden_size {} is not a multiple of num_attention_heads {}",
                             path.string(), result.hidden, result.heads));

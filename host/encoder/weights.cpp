@@ -121,7 +121,7 @@ void EncoderModel::open_shards(const std::string& index) {
     const std::string name = file.is_string() ? file.get<std::string>() : "";
     if (name.empty() || fs::path(name).filename() != name) {
       throw Error(fmt::format("{}: the file of tensor '{}' is not a name in this folder: {}", index,
-                              tensor, file.dump()));
+                              tensor, quoted(file)));
     }
     shards[name].push_back(tensor);
   }

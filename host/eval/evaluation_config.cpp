@@ -57,10 +57,11 @@ OptionSet evaluation_option_set(EvaluationConfig& config) {
           "sampled protocol: items drawn per user beside the positives; 0: rank all items",
           between(0, 1e9));
   set.add("candidate_seed", config.candidate_seed, "random seed of the sampled protocol's draws",
-          at_least(0));
+          between(0, 9e18));
   set.add("bootstrap", config.bootstrap, "resamples for the 95 % intervals; 0: none",
           between(0, 1e6));
-  set.add("bootstrap_seed", config.bootstrap_seed, "random seed of the resamples", at_least(0));
+  set.add("bootstrap_seed", config.bootstrap_seed, "random seed of the resamples",
+          between(0, 9e18));
   return set;
 }
 

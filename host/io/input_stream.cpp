@@ -54,6 +54,7 @@ struct InputStream::State {
   std::unique_ptr<char[]> block;
   std::size_t begin = 0, end = 0;  // unread bytes of block
   uint64_t consumed = 0;           // bytes of the file before block[begin]
+  uint64_t produced = 0;           // decompressed bytes handed out
   bool file_ended = false;
   Compression compression = Compression::none;
   ContentHash hash;
@@ -85,6 +86,17 @@ struct InputStream::State {
   void take(std::size_t count) {
     begin += count;
     consumed += count;
+  }
+
+  // Texts shrink to a third or a tenth. What shrinks to a two-hundredth is made to fill the memory.
+  void refuse_bomb() const {
+    constexpr uint64_t kHarmless = uint64_t{64} << 20, kMostRatio = 200;
+    if (compression == Compression::none || produced <= kHarmless) return;
+    if (produced / kMostRatio <= consumed) return;
+    fail(
+        fmt::format("its first {} bytes already hold {} MiB of text, more than {} times as much; "
+                    "if that is meant, decompress it and give the plain file",
+                    consumed, produced >> 20, kMostRatio));
   }
 
   // One read(2) into `to`, hashed on the way.
@@ -238,6 +250,8 @@ std::size_t InputStream::read(char* out, std::size_t capacity) {
         break;
     }
   }
+  s.produced += total;
+  s.refuse_bomb();
   return total;
 }
 

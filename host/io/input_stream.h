@@ -3,7 +3,8 @@
 // A file's bytes in order, decompressed on the way: plain, gzip (ISA-L; several members, zero
 // padding after the last) or zstd (several frames), told apart by the first bytes and not by the
 // name. Pipes, FIFOs and standard input ("-") work: nothing is read twice. Every failure is an
-// Error that names the file and, in a damaged or truncated one, the byte.
+// Error that names the file and, in a damaged or truncated one, the byte. A file that swells to
+// more than 200 times its size is refused once that is past 64 MiB.
 
 #include <cstddef>
 #include <cstdint>

@@ -1,11 +1,13 @@
 #pragma once
 
-// Small JSON files: configurations, descriptions of runs and checkpoints, a model directory's
-// config.json. Every failure names the path.
+// JSON files: configurations, descriptions of runs and checkpoints, what a model directory holds.
+// The one reader of JSON that somebody else may have written: a file of more than 64 MiB, or nested
+// deeper than 64 levels, is refused before it costs memory or stack. Every failure names the path.
 
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <string_view>
 
 #include "host/core/error.h"
 
@@ -13,6 +15,12 @@ namespace cfaa {
 
 // The bytes of a file; Error where it cannot be read.
 std::string read_file(const std::filesystem::path& path);
+
+// The JSON of a text; a discarded value where it is none or nested too deep.
+nlohmann::json parse_json(std::string_view text);
+
+// A value as messages quote it: printable, on one line and cut where it is long.
+std::string quoted(const nlohmann::json& value);
 
 // Error where it cannot be read or, with the line, is not JSON.
 nlohmann::json read_json(const std::filesystem::path& path);
@@ -29,7 +37,7 @@ T field(const nlohmann::json& object, const char* name, const T& fallback,
   try {
     return found->get<T>();
   } catch (const nlohmann::json::exception&) {
-    throw Error(path.string() + ": the field '" + name + "' has the wrong type: " + found->dump());
+    throw Error(path.string() + ": the field '" + name + "' has the wrong type: " + quoted(*found));
   }
 }
 

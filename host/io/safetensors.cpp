@@ -6,11 +6,11 @@
 #include <cstring>
 #include <nlohmann/json.hpp>
 #include <optional>
-#include <set>
 
 #include "host/core/error.h"
 #include "host/core/options.h"
 #include "host/io/atomic_file.h"
+#include "host/io/json_file.h"
 
 namespace cfaa {
 namespace {
@@ -18,7 +18,9 @@ namespace {
 using nlohmann::json;
 
 constexpr std::size_t kLengthBytes = 8;
-constexpr std::size_t kLargestHeader = 100'000'000;  // the format's own limit
+// Far above what models have. The header's JSON takes some thirty times its bytes in memory.
+constexpr std::size_t kLargestHeader = std::size_t{32} << 20;
+constexpr std::size_t kMostTensors = 100'000;
 
 std::optional<DType> known_type(const std::string& type) {
   if (type == "F16") return DType::f16;
@@ -57,22 +59,38 @@ std::size_t type_bytes(const std::string& type) {
   return 0;
 }
 
-json parse_header_json(std::string_view text, const std::string& name) {
-  // A repeated name would silently hide a tensor: refuse it while parsing. Nesting is at most
-  // header > tensor > shape, so deeper input is refused before it can grow.
-  std::set<std::string> names;
-  bool repeated = false, deep = false;
-  const auto watch = [&](int depth, json::parse_event_t event, json& parsed) {
-    if (depth > 3) deep = true;
-    if (depth == 1 && event == json::parse_event_t::key) {
-      if (!names.insert(parsed.get<std::string>()).second) repeated = true;
+// The members of the outermost object of a JSON text, repeated names counted again.
+std::size_t count_members(std::string_view text) {
+  std::size_t depth = 0, members = 0;
+  bool in_string = false;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if (in_string) {
+      i += c == '\\';
+      in_string = c != '"';
+    } else {
+      in_string = c == '"';
+      depth += c == '{' || c == '[';
+      depth -= (c == '}' || c == ']') && depth > 0;
+      members += c == ':' && depth == 1;
     }
-    return !deep;
-  };
-  json header = json::parse(text, watch, false);
-  if (repeated) throw Error(name + ": its header names a tensor twice; save the file again");
-  if (deep || header.is_discarded() || !header.is_object()) {
+  }
+  return members;
+}
+
+json parse_header_json(std::string_view text, const std::string& name) {
+  const std::size_t members = count_members(text);
+  if (members > kMostTensors) {
+    throw Error(fmt::format("{}: its header names {} tensors; at most {} are read", name, members,
+                            kMostTensors));
+  }
+  json header = parse_json(text);
+  if (!header.is_object()) {
     throw Error(name + ": its header is not a JSON object of tensors; copy or save the file again");
+  }
+  // A repeated name would silently hide a tensor.
+  if (header.size() != members) {
+    throw Error(name + ": its header names a tensor twice; save the file again");
   }
   return header;
 }

@@ -4,7 +4,8 @@ namespace cfaa {
 
 OptionSet alignment_option_set(AlignmentOptions& o) {
   OptionSet set("alignment");
-  set.add("k", o.typical.k, "typical samples per attribute; 0: half the smaller set", at_least(0));
+  set.add("k", o.typical.k, "typical samples per attribute; 0: half the smaller set",
+          between(0, 65536));
   set.add("alpha", o.typical.alpha, "bandwidth of the soft assignment", positive());
   set.add("alpha_scale", o.typical.alpha_scale,
           "alpha in units of the attribute's variance (relative), or as it is (the paper)",

@@ -35,7 +35,7 @@ OptionSet baseline_option_set(BaselineOptions& options) {
   set.add("negatives", options.negatives, "mf: sampled negatives of a positive", between(1, 64));
   set.add("patience", options.patience,
           "mf: validations without a better one before it stops; 0: never", at_least(0));
-  set.add("seed", options.seed, "mf: random seed", at_least(0));
+  set.add("seed", options.seed, "mf: random seed", between(0, 9e18));
   return set;
 }
 

@@ -28,6 +28,19 @@ std::string token_field(const json& config, const char* name, const std::string&
   return field<std::string>(config, name, fallback, path);
 }
 
+constexpr std::int64_t kMostTokens = 2'000'000;
+
+// A member of an object, null where it has none. Never a copy: a list may be all of a large file.
+const json& member(const json& object, const char* name) {
+  static const json absent;
+  const auto found = object.find(name);
+  return found == object.end() ? absent : *found;
+}
+
+std::string text_of(const json& value) {
+  return value.is_string() ? value.get<std::string>() : "";
+}
+
 // The reader's state: the directory, its tokenizer_config.json and the tokens read so far.
 class Reader {
  public:
@@ -129,8 +142,8 @@ class Reader {
 
   void set_token(const std::string& text, const json& id, const fs::path& path) {
     if (!id.is_number_integer() || id.get<std::int64_t>() < 0 ||
-        id.get<std::int64_t>() > 10'000'000) {
-      throw Error(path.string() + ": the id of token '" + text + "' is not usable: " + id.dump());
+        id.get<std::int64_t>() >= kMostTokens) {
+      throw Error(path.string() + ": the id of token '" + text + "' is not usable: " + quoted(id));
     }
     const auto at = id.get<std::size_t>();
     if (at >= common_.tokens.size()) common_.tokens.resize(at + 1);
@@ -244,9 +257,7 @@ class Reader {
   }
 
   static std::string type_of(const json& object, const char* name) {
-    const auto part = object.find(name);
-    if (part == object.end() || !part->is_object()) return "";
-    return part->value("type", "");
+    return text_of(member(member(object, name), "type"));
   }
 
   std::unique_ptr<Tokenizer> read_tokenizer_json() {
@@ -269,7 +280,7 @@ class Reader {
     if (!model.contains("vocab")) refuse("the model has no vocabulary");
     read_vocabulary(model["vocab"], path);
     read_added_tokens(root, wordpiece, path);
-    if (root.contains("post_processor")) read_post_processor(root["post_processor"], path);
+    read_post_processor(member(root, "post_processor"));
     if (wordpiece) return read_wordpiece_json(root, path);
     return read_byte_bpe_json(root, path);
   }
@@ -284,7 +295,7 @@ class Reader {
           field(token, "single_word", false, path) || (normalized && wordpiece)) {
         refuse("the added token '" + text + "' is not a plain special token");
       }
-      set_token(text, token.value("id", json()), path);
+      set_token(text, member(token, "id"), path);
       common_.literals.push_back({text, token["id"].get<std::int32_t>(),
                                   field(token, "lstrip", false, path),
                                   field(token, "rstrip", false, path)});
@@ -296,50 +307,54 @@ class Reader {
     }
   }
 
-  void read_post_processor(const json& processor, const fs::path& path) {
+  // An id that a post-processor puts around the text.
+  std::int32_t special_id(const json& id) const {
+    const bool known = id.is_number_integer() && id.get<std::int64_t>() >= 0 &&
+                       id.get<std::uint64_t>() < common_.tokens.size();
+    if (!known) refuse("the post_processor's id " + quoted(id) + " is outside the vocabulary");
+    return id.get<std::int32_t>();
+  }
+
+  // read_json bounds how deep a Sequence lies in another.
+  void read_post_processor(const json& processor) {
     if (processor.is_null()) return;
-    const std::string type = processor.is_object() ? processor.value("type", "") : "";
+    const std::string type = text_of(member(processor, "type"));
     const auto pair_id = [&](const char* name) {
-      const json pair = processor.value(name, json());
-      if (!pair.is_array() || pair.size() != 2 || !pair[1].is_number_integer()) {
+      const json& pair = member(processor, name);
+      if (!pair.is_array() || pair.size() != 2) {
         refuse(std::string("the post_processor's '") + name + "' is not [token, id]");
       }
-      return pair[1].get<std::int32_t>();
+      return special_id(pair[1]);
     };
     if (type == "ByteLevel") return;
     if (type == "BertProcessing" || type == "RobertaProcessing") {
       common_.opening = {pair_id("cls")};
       common_.closing = {pair_id("sep")};
     } else if (type == "Sequence") {
-      for (const json& part : processor.value("processors", json::array())) {
-        read_post_processor(part, path);
-      }
+      for (const json& part : member(processor, "processors")) read_post_processor(part);
     } else if (type == "TemplateProcessing") {
-      bool behind = false;
-      const json known = processor.value("special_tokens", json::object());
-      for (const json& part : processor.value("single", json::array())) {
-        if (part.contains("Sequence")) {
-          if (behind) refuse("the template holds the text twice");
-          behind = true;
-        } else if (part.contains("SpecialToken")) {
-          const std::string id = part["SpecialToken"].value("id", "");
-          if (!known.contains(id)) refuse("the template's token '" + id + "' has no ids");
-          for (const json& number : known[id].value("ids", json::array())) {
-            (behind ? common_.closing : common_.opening).push_back(number.get<std::int32_t>());
-          }
-        }
-      }
-      if (!behind) refuse("the template has no place for the text");
+      read_template(processor);
     } else {
       refuse("the post_processor is of type '" + type + "'");
     }
-    for (const auto* ids : {&common_.opening, &common_.closing}) {
-      for (const std::int32_t id : *ids) {
-        if (id < 0 || static_cast<std::size_t>(id) >= common_.tokens.size()) {
-          refuse("the post_processor's id " + std::to_string(id) + " is outside the vocabulary");
+  }
+
+  void read_template(const json& processor) {
+    bool behind = false;
+    for (const json& part : member(processor, "single")) {
+      if (part.contains("Sequence")) {
+        if (behind) refuse("the template holds the text twice");
+        behind = true;
+      } else if (part.contains("SpecialToken")) {
+        const std::string name = text_of(member(part["SpecialToken"], "id"));
+        const json& ids = member(member(member(processor, "special_tokens"), name.c_str()), "ids");
+        if (!ids.is_array()) refuse("the template's token '" + name + "' has no ids");
+        for (const json& id : ids) {
+          (behind ? common_.closing : common_.opening).push_back(special_id(id));
         }
       }
     }
+    if (!behind) refuse("the template has no place for the text");
   }
 
   std::unique_ptr<Tokenizer> read_wordpiece_json(const json& root, const fs::path& path) {
@@ -375,8 +390,7 @@ class Reader {
       refuse("the model uses dropout or byte_fallback");
     }
     std::vector<Merge> merges;
-    const json list = model.value("merges", json::array());
-    for (const json& entry : list) {
+    for (const json& entry : member(model, "merges")) {
       const std::string where = path.string() + " merge " + std::to_string(merges.size() + 1);
       if (entry.is_array() && entry.size() == 2 && entry[0].is_string() && entry[1].is_string()) {
         merges.push_back(merge(entry[0], entry[1], where));
@@ -384,7 +398,7 @@ class Reader {
       }
       const std::string text = entry.is_string() ? entry.get<std::string>() : "";
       const std::size_t space = text.find(' ');
-      if (space == std::string::npos) throw Error(where + " is not two tokens: " + entry.dump());
+      if (space == std::string::npos) throw Error(where + " is not two tokens: " + quoted(entry));
       merges.push_back(merge(text.substr(0, space), text.substr(space + 1), where));
     }
     ByteBpeConfig config;

@@ -9,6 +9,7 @@
 
 #include "host/core/error.h"
 #include "host/io/atomic_file.h"
+#include "host/io/json_file.h"
 
 namespace cfaa {
 namespace {
@@ -72,8 +73,10 @@ std::vector<std::string> kept_lines(const fs::path& path, int64_t step) {
   std::vector<std::string> kept;
   std::ifstream in(path);
   for (std::string line; std::getline(in, line);) {
-    const json fields = json::parse(line, nullptr, false);
-    if (!fields.is_object() || fields.value("step", int64_t{0}) > step) break;
+    const json fields = parse_json(line);
+    if (!fields.is_object()) break;
+    const json at = fields.value("step", json(0));
+    if (!at.is_number_integer() || at.get<int64_t>() < 0 || at.get<int64_t>() > step) break;
     kept.push_back(line);
   }
   return kept;

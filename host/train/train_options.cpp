@@ -4,14 +4,14 @@ namespace cfaa {
 
 OptionSet train_option_set(TrainOptions& options) {
   OptionSet set("train");
-  set.add("epochs", options.epochs, "maximum number of epochs", at_least(0));
+  set.add("epochs", options.epochs, "maximum number of epochs", between(0, 1e6));
   set.add("batch_size", options.batch_size, "interactions of each domain in a step, N",
           between(1, 65536));
   set.add("epoch", options.epoch, "whose interactions an epoch goes through once",
           {{"target", EpochLength::target},
            {"source", EpochLength::source},
            {"longest", EpochLength::longest}});
-  set.add("seed", options.seed, "random seed", at_least(0));
+  set.add("seed", options.seed, "random seed", between(0, 9e18));
   set.add("loss", options.loss, "L_C: cross entropy (the paper's), or pairwise",
           {{"bce", ScoreLoss::bce}, {"bpr", ScoreLoss::bpr}});
   set.add("reduction", options.reduction, "L_C as a mean over a domain's rows, or the paper's sum",

@@ -211,6 +211,7 @@ TEST_F(BadLines, NameTheFileTheLineAndTheReason) {
   says(R"({"reviewerID": "u", "asin": "i"})", "the rating is absent");
   says(R"({"reviewerID": "u", "asin": "i", "overall": 6})", "outside 1 to 5");
   says(R"({"reviewerID": "u", "asin": "i", "overall": "five"})", "'five' is not a number");
+  says(R"({"reviewerID": "u\u009b", "asin": "i", "overall": 5})", "control character");
   says(R"({"reviewerID": "u", "asin": "i", "overall": 5, "unixReviewTime": -6e9})", "1800");
   says(R"({"reviewerID": "u", "asin": "i", "overall": 5, "unixReviewTime": 9e10})", "future");
   says(R"({"reviewerID": ["u"], "asin": "i", "overall": 5})", "neither text nor a whole number");

@@ -290,6 +290,47 @@ TEST(Delimited, AFileWithoutAHeaderIsReadByColumnNumbers) {
   EXPECT_EQ(got.reviews[1].time, 1300000001);
 }
 
+const std::string kOtherSchema = R"({"user_id": "u", "item_id": "i", "stars": 4, "text": "t"})";
+
+TEST(ReviewFormat, AFirstRecordLongerThanAChunkIsKnown) {
+  const std::string text(1 << 20, 'x');
+  const std::string long_record =
+      R"({"text": ")" + text + R"(", "user_id": "u", "item_id": "i", "stars": 4})";
+
+  const Collected got =
+      parse(long_record + "\n" + kOtherSchema + "\n", InvalidUtf8::refuse, "", 1 << 16);
+
+  ASSERT_EQ(got.reviews.size(), 2u);
+  EXPECT_EQ(got.reviews[0].text, text);
+}
+
+TEST(ReviewFormat, HalfASurrogatePairInTheFirstLineDoesNotHideTheFormat) {
+  const std::string first = R"({"user_id": "u", "item_id": "i", "stars": 4, "text": "\ud83d"})";
+
+  const Collected replaced = parse(first + "\n" + kOtherSchema + "\n", InvalidUtf8::replace);
+  const Collected refused = parse(first + "\n" + kOtherSchema + "\n");
+
+  EXPECT_EQ(replaced.reviews.size(), 2u);
+  ASSERT_EQ(refused.rejected.size(), 1u);
+  EXPECT_NE(refused.rejected[0].second.find("surrogate"), std::string::npos);
+  EXPECT_EQ(refused.reviews.size(), 1u);
+}
+
+TEST(ReviewFormat, AFirstLineThatIsNoJsonDoesNotHideTheFormat) {
+  const Collected got = parse("{broken\n" + kOtherSchema + "\n");
+
+  ASSERT_EQ(got.rejected.size(), 1u);
+  EXPECT_NE(got.rejected[0].second.find("not JSON"), std::string::npos);
+  EXPECT_EQ(got.reviews.size(), 1u);
+}
+
+TEST(ReviewFormat, BlankLinesBeforeTheFirstRecordAreNoContent) {
+  const std::string blank(2 << 20, '\n');
+
+  EXPECT_EQ(parse(blank + kOtherSchema + "\n").reviews.size(), 1u);
+  EXPECT_EQ(parse(blank + "user,item,rating\nu,i,5\n").reviews.size(), 1u);
+}
+
 TEST(ReviewFormat, AColumnThatCannotBeTakenIsNamed) {
   EXPECT_NE(error_of("a,b,c\n1,2,3\n").find("--columns user=NAME"), std::string::npos);
   EXPECT_NE(error_of("A1,B2,5.0,Nice\n").find("--columns user=1,item=2,rating=3,text=4,time=5"),
@@ -331,6 +372,19 @@ TEST(InputStream, ADamagedFileIsRefused) {
 
   EXPECT_NE(read_error(gzip).find("checksum"), std::string::npos);
   EXPECT_NE(read_error(trailing).find("is not gzip"), std::string::npos);
+}
+
+TEST(InputStream, AFileThatSwellsBeyondAllMeasureIsRefused) {
+  const std::string line = as_json_2014({{"u", "i", 5, 1300000000, "the same every time"}});
+  std::string text;
+  while (text.size() < std::size_t{80} << 20) text += line;
+
+  for (const std::string& packed : {gzip_member(text), zstd_frames(text)}) {
+    const std::string error = read_error(packed);
+    const bool swells = packed.size() < text.size() / 200;
+    EXPECT_EQ(error.find("decompress it") != std::string::npos, swells) << error;
+  }
+  EXPECT_EQ(read_error(zstd_frames(text.substr(0, 10 << 20))), "");
 }
 
 TEST(InputStream, OtherFormatsAreNamed) {

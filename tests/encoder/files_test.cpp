@@ -87,6 +87,7 @@ TEST(EncoderConfig, RefusesWhatIsNotABertOrRobertaEncoder) {
       {R"({"model_type": "bert",)", "not valid JSON"},
       {R"({"model_type": "bert", "position_embedding_type": "relative_key"})", "relative_key"},
       {R"({"model_type": "bert", "is_decoder": true})", "is_decoder"},
+      {R"({"model_type": "bert", "num_hidden_layers": 100000000})", "'num_hidden_layers' is 1"},
       {R"({"model_type": "bert", "hidden_act": "silu"})", "hidden_act 'silu'"},
       {R"({"model_type": "bert", "hidden_size": 100})", "not a multiple of num_attention_heads"},
       {R"({"model_type": "bert", "hidden_size": 0})", "'hidden_size' is 0"},

@@ -23,9 +23,11 @@
 #include "host/data/python_literal.h"
 #include "host/data/review_format.h"
 #include "host/data/review_text.h"
+#include "host/io/json_file.h"
 #include "host/io/npy.h"
 #include "host/io/safetensors.h"
 #include "host/io/utf8.h"
+#include "host/train/run_config.h"
 
 namespace cfaa::fuzz {
 
@@ -189,13 +191,20 @@ inline void safetensors(std::string_view bytes) {
   }
 }
 
+// A configuration file. What is accepted is written back and read as the same.
 inline void config(std::string_view bytes) {
-  const nlohmann::json any = nlohmann::json::parse(bytes, nullptr, false);
-  if (any.is_discarded()) return;
+  const nlohmann::json any = parse_json(bytes);
+  if (!any.is_object()) return;
   PrepareOptions options;
   OptionSet set = prepare_option_set(options);
   try {
-    set.read(any, "fuzz");
+    RunConfig config, again;
+    config.read(any, "fuzz");
+    config.check();
+    config.eval.options();
+    again.read(config.to_json(), "fuzz");
+    must(again.to_json() == config.to_json(), "what is written is read");
+    if (any.contains("prepare")) set.read(any["prepare"], "fuzz");
     parse_core(options.source_core, "source_core");
     parse_core(options.target_core, "target_core");
     parse_split_ratio(options.split_ratio);
@@ -243,6 +252,12 @@ inline void review_text(std::string_view bytes) {
   }
 }
 
+}  // namespace cfaa::fuzz
+
+#include "tests/fuzz/directories.h"
+
+namespace cfaa::fuzz {
+
 struct Target {
   const char* name;
   void (*run)(std::string_view);
@@ -260,6 +275,9 @@ inline constexpr Target kTargets[] = {
     {"config", config},
     {"domain_index", domain_index},
     {"review_text", review_text},
+    {"tokenizer", tokenizer},
+    {"model_directory", model_directory},
+    {"run_directory", run_directory},
 };
 
 }  // namespace cfaa::fuzz

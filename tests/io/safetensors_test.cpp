@@ -106,6 +106,27 @@ TEST(Safetensors, MalformedFilesAreRefusedWithASentence) {
   EXPECT_NE(refusal(std::string(8, '\xFF') + "{}").find("cut off"), std::string::npos);
 }
 
+// A header of as many empty tensors.
+std::string header_of(int count) {
+  std::string header = "{";
+  for (int i = 0; i < count; ++i) {
+    header += (i > 0 ? "," : "") + ("\"t" + std::to_string(i)) +
+              R"(":{"dtype":"F32","shape":[0],"data_offsets":[0,0]})";
+  }
+  return header + "}";
+}
+
+TEST(Safetensors, TensorsBeyondAllMeasureAreRefusedBeforeTheyCostMemory) {
+  EXPECT_NE(refusal(file_with(header_of(200'000), "")).find("names 200000 tensors"),
+            std::string::npos);
+  EXPECT_NE(refusal(file_with(header_of(1'000'000), "")).find("is not a .safetensors file"),
+            std::string::npos);
+}
+
+TEST(Safetensors, ReadingManyTensorsTakesTimeInProportion) {
+  EXPECT_EQ(refusal(file_with(header_of(50'000), "")), "");
+}
+
 TEST(Safetensors, RandomDamageNeverCrashes) {
   const std::string good = file_with(
       R"({"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]},"__metadata__":{"x":"y"}})", "abcd");

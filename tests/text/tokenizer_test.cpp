@@ -316,6 +316,21 @@ std::string load_error(const std::map<std::string, std::string>& files) {
   return "no error";
 }
 
+std::string with_post_processor(const std::string& processor) {
+  return R"({"model": {"type": "BPE", "vocab": {"a": 0}, "merges": []},
+             "pre_tokenizer": {"type": "ByteLevel"}, "post_processor": )" +
+         processor + "}";
+}
+
+std::string nested_sequences(int depth) {
+  std::string opening, closing;
+  for (int i = 0; i < depth; ++i) {
+    opening += R"({"type": "Sequence", "processors": [)";
+    closing += "]}";
+  }
+  return opening + closing;
+}
+
 TEST(LoadTokenizer, EveryProblemIsNamed) {
   const std::string words = "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\na\n";
   const std::string vocab = R"({"<s>": 0, "</s>": 1, "a": 2, "b": 3, "ab": 4})";
@@ -351,6 +366,16 @@ TEST(LoadTokenizer, EveryProblemIsNamed) {
                                "pre_tokenizer": {"type": "ByteLevel"},
                                "added_tokens": [{"id": 1, "content": "x", "special": false}]})"}},
        "the added token 'x' is not a plain special token"},
+      {{{"tokenizer.json", with_post_processor(R"({"type": "BertProcessing",
+                               "cls": ["a", 1099511627776], "sep": ["a", 0]})")}},
+       "the post_processor's id 1099511627776 is outside the vocabulary"},
+      {{{"tokenizer.json", with_post_processor(R"({"type": "TemplateProcessing",
+                               "single": [{"SpecialToken": {"id": "a"}}, {"Sequence": {}}],
+                               "special_tokens": {"a": {"ids": [1099511627776]}}})")}},
+       "the post_processor's id 1099511627776 is outside the vocabulary"},
+      {{{"tokenizer.json", with_post_processor(R"({"type": ["Sequence"]})")}},
+       "the post_processor is of type ''"},
+      {{{"tokenizer.json", with_post_processor(nested_sequences(20'000))}}, "is nested deeper"},
   };
   for (const auto& c : cases) {
     EXPECT_NE(load_error(c.files).find(c.expected), std::string::npos)
