@@ -78,8 +78,8 @@ std::function<void()> add_option_flags(CLI::App& command, const OptionSet& set,
 json read_config(const std::string& path) {
   if (path.empty()) return json::object();
   json config = read_config_file(path);
-  const std::vector<std::string> sections = {"prepare", "embed", "model", "alignment",
-                                             "signals", "train", "eval"};
+  const std::vector<std::string> sections = {"prepare",   "embed",   "model", "losses",
+                                             "alignment", "signals", "train", "eval"};
   for (const auto& [key, _] : config.items()) {
     if (std::find(sections.begin(), sections.end(), key) != sections.end()) continue;
     const std::string near = nearest_name(key, sections);
