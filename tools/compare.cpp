@@ -27,10 +27,11 @@ std::string test_text(const PairedTest& test, const char* none, const char* pair
                      test.pairs, pairs);
 }
 
+// "0.4240", and over several seeds "0.4240 ± .0012".
 std::string summary_text(const ComparedMetric& metric) {
-  return metric.values.size() > 1
-             ? fmt::format("{:.4f} ± {:.4f}", metric.summary.mean, metric.summary.deviation)
-             : fmt::format("{:.4f}", metric.summary.mean);
+  const std::string mean = fmt::format("{:.4f}", metric.summary.mean);
+  if (metric.values.size() == 1) return mean;
+  return mean + " ± " + fmt::format("{:.4f}", metric.summary.deviation).substr(1);
 }
 
 std::size_t name_width(const Comparison& comparison) {
@@ -53,34 +54,43 @@ std::string validation_metric(const Comparison& comparison) {
 void print_table(const Comparison& comparison) {
   const std::size_t width = name_width(comparison);
   const std::string valid = validation_metric(comparison);
+  const bool several = std::any_of(comparison.rows.begin(), comparison.rows.end(),
+                                   [](const ComparedRow& row) { return row.seeds.size() > 1; });
+  const std::size_t cell = several ? 14 : 10;
   fmt::print("{} domain, mean ± sd over seeds{}\n\n", comparison.domain,
              valid.empty() ? "" : "; the best validation first");
-  fmt::print("{:<{}}  {:<10} {:>5}  {:<15}", "", width, "", "", valid.empty() ? "" : "validation");
-  fmt::print("  test\n{:<{}}  {:<10} {:>5}  {:<15}", "run", width, "variant", "seeds", valid);
+  const auto start = [&](const std::string& run, const std::string& variant,
+                         const std::string& seeds, const std::string& validation) {
+    fmt::print("{:<{}} {:<10} {:>5}", run, width, variant, seeds);
+    if (!valid.empty()) fmt::print(" {:<{}}", validation, cell);
+  };
+  start("", "", "", "validation");
+  fmt::print(" test\n");
+  start("run", "variant", "seeds", valid);
   for (const ComparedMetric& metric : comparison.rows[0].metrics) {
-    fmt::print("  {:<15}", printable(metric.name));
-  }
-  for (const ComparedRow& row : comparison.rows) {
-    fmt::print("\n{:<{}}  {:<10} {:>5}", row.run, width, row.variant, row.seeds.size());
-    fmt::print("  {:<15}", valid.empty()    ? ""
-                           : row.validation ? summary_text(*row.validation)
-                                            : "not kept");
-    for (const ComparedMetric& metric : row.metrics) fmt::print("  {:<15}", summary_text(metric));
+    fmt::print(" {:<{}}", printable(metric.name), cell);
   }
   fmt::print("\n");
+  for (const ComparedRow& row : comparison.rows) {
+    start(row.run, row.variant, std::to_string(row.seeds.size()),
+          row.validation ? summary_text(*row.validation) : "not kept");
+    for (const ComparedMetric& metric : row.metrics) {
+      fmt::print(" {:<{}}", summary_text(metric), cell);
+    }
+    fmt::print("\n");
+  }
 }
 
 void print_tests(const Comparison& comparison) {
-  const std::size_t width = name_width(comparison);
   fmt::print(
-      "\ntest against {}: difference ± standard error (p of the paired t-test). By seed: would\n"
-      "another training say the same? By user, each averaged over the seeds: would other "
-      "users?\n\n",
+      "\ntest against {}: difference ± standard error, p of the paired t-test. By seed: would\n"
+      "another training say the same? By user, each averaged over the seeds: would other users?\n",
       comparison.reference);
   for (const ComparedRow& row : comparison.rows) {
+    if (row.metrics.empty() || !row.metrics[0].by_seed) continue;
+    fmt::print("\n{}\n  {:<12} {:<38} {}\n", row.run, "", "by seed", "by user");
     for (const ComparedMetric& metric : row.metrics) {
-      if (!metric.by_seed) continue;
-      fmt::print("{:<{}}  {:<12} by seed {:<38} by user {}\n", row.run, width, metric.name,
+      fmt::print("  {:<12} {:<38} {}\n", metric.name,
                  test_text(*metric.by_seed, "none in common", "seed"),
                  test_text(*metric.by_user, "not kept", "user"));
     }

@@ -10,6 +10,7 @@
 #include "host/run/directory_kind.h"
 #include "host/run/evaluate.h"
 #include "host/run/result.h"
+#include "host/run/run.h"
 #include "host/run/run_json.h"
 #include "tools/evaluation_report.h"
 
@@ -75,15 +76,16 @@ void run_on_run(Arguments& arguments, const std::function<void()>& apply_flags) 
   check_outputs(arguments);
   const Stopwatch watch;
   const auto context = arguments.device.make_context();
-  Run trained(*context, arguments.place, arguments.data);
+  const auto model = open_model(*context, arguments.place, arguments.data);
   const double opening_seconds = watch.seconds();
   EvaluationFlags& flags = arguments.evaluation;
-  flags.eval = trained.config().eval;
+  if (const Run* run = dynamic_cast<const Run*>(model.get())) flags.eval = run->config().eval;
   flags.read(apply_flags);
-  EvaluationReport report = evaluate_run(*context, trained, request_of(arguments));
+  EvaluationReport report = evaluate_model(*context, *model, request_of(arguments));
   report.read_seconds += opening_seconds;
-  keep(arguments, report, trained.domain(domain_index(flags.domain)), trained.dataset().hash);
-  show(flags, report, trained.domain(domain_index(flags.domain)), {{"run", arguments.place}});
+  const Domain& domain = model->domain(domain_index(flags.domain));
+  keep(arguments, report, domain, model->dataset_hash());
+  show(flags, report, domain, {{"run", arguments.place}});
 }
 
 void run_on_files(Arguments& arguments, const std::function<void()>& apply_flags) {
@@ -102,7 +104,7 @@ void run_on_files(Arguments& arguments, const std::function<void()>& apply_flags
 
 void run(Arguments& arguments, const std::function<void()>& apply_flags) {
   const RunDirectory place(arguments.place);
-  if (place.is_run()) {
+  if (is_model(arguments.place)) {
     run_on_run(arguments, apply_flags);
     return;
   }

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include "host/run/directory_kind.h"
 #include "host/run/export.h"
 #include "host/run/run_json.h"
 #include "tools/command.h"
@@ -17,15 +16,14 @@ struct Arguments {
 };
 
 void run(const Arguments& arguments) {
-  require_run(arguments.run);
   const auto context = arguments.device.make_context();
-  Run trained(*context, arguments.run, arguments.data);
+  const auto model = open_model(*context, arguments.run, arguments.data);
   ExportRequest request;
   request.out = arguments.out;
   if (arguments.format == "safetensors") request.format = ExportFormat::safetensors;
   if (arguments.as == "faiss") request.vectors = ExportVectors::inner_product;
   request.force = arguments.force;
-  const ExportReport report = export_embeddings(trained, request);
+  const ExportReport report = export_embeddings(*model, request);
   if (arguments.json) return print_json(to_json(report));
   fmt::print("written to {}: {} files, rows as in the .tsv beside\n  {}\n", arguments.out,
              report.files.size(), report.score);
@@ -37,7 +35,7 @@ void add_export(CLI::App& app) {
   const auto arguments = std::make_shared<Arguments>();
   CLI::App* command =
       app.add_subcommand("export", "the trained embeddings with their ids, and the scorer");
-  command->add_option("run", arguments->run, "the directory that train wrote")->required();
+  command->add_option("run", arguments->run, "what train or 'baseline --out' wrote")->required();
   command->add_option("--out", arguments->out, "a directory")->required();
   command->add_option("--format", arguments->format, "of the arrays")
       ->check(CLI::IsMember({"npy", "safetensors"}))

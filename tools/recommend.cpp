@@ -7,7 +7,6 @@
 #include "host/core/error.h"
 #include "host/io/atomic_file.h"
 #include "host/io/owned_output.h"
-#include "host/run/directory_kind.h"
 #include "host/run/recommend.h"
 #include "host/run/run_json.h"
 #include "tools/command.h"
@@ -42,13 +41,18 @@ void show(const Arguments& arguments, const Recommendation& list) {
     const RecommendedItem& item = list.items[i];
     fmt::print("{:>4}  {:<24} {:>9.4f}  {}{}{}\n", i + 1, item.item, item.score, item.signal,
                signals && !item.because.empty() ? ": " : "", fmt::join(item.because, ", "));
+    if (!item.title.empty()) fmt::print("      {}\n", item.title.substr(0, 94));
+    if (!item.words.empty()) fmt::print("      “{}”\n", item.words);
+    if (!signals && !item.own_words.empty() && !item.own_words[0].empty()) {
+      fmt::print("      of {}: “{}”\n", item.because[0], item.own_words[0]);
+    }
   }
 }
 
-void write_all(const Arguments& arguments, Context& context, Run& trained) {
+void write_all(const Arguments& arguments, Context& context, RankingModel& model) {
   AtomicFile file(arguments.out);
   file.write(kListsHeader);
-  recommend_all(context, trained, arguments.request, [&](const Recommendation& list) {
+  recommend_all(context, model, arguments.request, [&](const Recommendation& list) {
     for (std::size_t i = 0; i < list.items.size(); ++i) {
       file.write(fmt::format("{}\t{}\t{}\t{}\n", list.user, i + 1, list.items[i].item,
                              list.items[i].score));
@@ -61,14 +65,13 @@ void run(const Arguments& arguments) {
   if (arguments.all ? arguments.out.empty() : arguments.user.empty()) {
     throw Error("give --user ID, or --all and --out FILE for everybody's lists");
   }
-  require_run(arguments.run);
   if (arguments.all) check_output(arguments.out, kListsHeader, arguments.force);
   const auto context = arguments.device.make_context();
-  Run trained(*context, arguments.run, arguments.data);
+  const auto model = open_model(*context, arguments.run, arguments.data);
   if (arguments.all) {
-    write_all(arguments, *context, trained);
+    write_all(arguments, *context, *model);
   } else {
-    show(arguments, recommend(*context, trained, arguments.user, arguments.request));
+    show(arguments, recommend(*context, *model, arguments.user, arguments.request));
   }
 }
 
@@ -77,7 +80,7 @@ void run(const Arguments& arguments) {
 void add_recommend(CLI::App& app) {
   const auto arguments = std::make_shared<Arguments>();
   CLI::App* command = app.add_subcommand("recommend", "a user's list, or everybody's");
-  command->add_option("run", arguments->run, "the directory that train wrote")->required();
+  command->add_option("run", arguments->run, "what train or 'baseline --out' wrote")->required();
   command->add_option("--user", arguments->user, "the raw id of a user");
   command->add_option("--top", arguments->request.top, "length of a list")
       ->check(CLI::Range(1, 1024))

@@ -7,6 +7,7 @@
 
 #include <cfaa/device/make_context.h>
 #include <cfaa/run/recommend.h>
+#include <cfaa/run/run.h>
 #include <cfaa/run/train.h>
 
 #include <cstdio>

@@ -12,6 +12,7 @@
 #include "host/io/atomic_file.h"
 #include "host/io/npy.h"
 #include "host/run/result.h"
+#include "host/run/run.h"
 
 namespace cfaa {
 namespace {
@@ -183,12 +184,13 @@ std::optional<double> validation_ndcg(Context& context, const Domain& domain,
   return metric_values(evaluation.all.metrics).at("NDCG@10");
 }
 
-EvaluationReport evaluate_run(Context& context, Run& run, const EvaluationRequest& request) {
+EvaluationReport evaluate_model(Context& context, RankingModel& model,
+                                const EvaluationRequest& request) {
   const Stopwatch watch;
   const std::size_t which = domain_index(request.domain);
-  const Scorer& scorer = run.ranking(which);
+  const Scorer& scorer = model.ranking(which);
   const double read_seconds = watch.seconds();
-  EvaluationReport report = evaluate_scorer(context, run.domain(which), scorer, request);
+  EvaluationReport report = evaluate_scorer(context, model.domain(which), scorer, request);
   report.read_seconds = read_seconds;
   return report;
 }

@@ -10,7 +10,7 @@
 #include "host/core/context.h"
 #include "host/data/dataset.h"
 #include "host/eval/evaluation_config.h"
-#include "host/run/run.h"
+#include "host/run/ranking_model.h"
 
 namespace cfaa {
 
@@ -38,8 +38,9 @@ EvaluationReport evaluate_scorer(Context& context, const Domain& domain, const S
 // NDCG@10 on validation, full ranking; nothing where that split has no positive.
 std::optional<double> validation_ndcg(Context& context, const Domain& domain, const Scorer& scorer);
 
-// By the run's best parameters.
-EvaluationReport evaluate_run(Context& context, Run& run, const EvaluationRequest& request);
+// A run by its best parameters, or a kept baseline.
+EvaluationReport evaluate_model(Context& context, RankingModel& model,
+                                const EvaluationRequest& request);
 
 // What another program gives its users and items, as .npy: embeddings, whose product is the score,
 // or the scores themselves. Rows and columns as in users.tsv and items.tsv.

@@ -40,7 +40,8 @@ const char* score_text(const ScorerArrays& scorer) {
                     : "score(u, i) = mlp([users[u], items[i]])";
 }
 
-void check_request(const Run& run, const ScorerArrays& scorer, const ExportRequest& request) {
+void check_request(const RankingModel& model, const ScorerArrays& scorer,
+                   const ExportRequest& request) {
   if (RunDirectory(request.out).is_run()) {
     throw Error(
         fmt::format("--out {}: is a run, whose files an export would replace; give a "
@@ -52,7 +53,7 @@ void check_request(const Run& run, const ScorerArrays& scorer, const ExportReque
         fmt::format("{}: its scorer has an MLP (model.scorer), so "
                     "that no inner product of vectors ranks as it does; export without --as faiss, "
                     "or train with model.scorer=dot",
-                    run.directory().name()));
+                    model.directory().name()));
   }
 }
 
@@ -68,14 +69,19 @@ std::vector<Array> scorer_layers(const ScorerArrays& scorer) {
 
 }  // namespace
 
-ExportReport export_embeddings(Run& run, const ExportRequest& request) {
-  const ScorerArrays scorer = run.scorer();
-  check_request(run, scorer, request);
+ExportReport export_embeddings(RankingModel& model, const ExportRequest& request) {
+  const ScorerArrays scorer = model.scorer();
+  check_request(model, scorer, request);
   std::vector<Array> arrays = scorer_layers(scorer);
   std::vector<Ids> ids;
-  for (const std::size_t d : {kSource, kTarget}) {
-    DomainEmbeddings vectors = run.embed(d);
-    const Domain& domain = run.domain(d);
+  for (const std::size_t d : model.domains()) {
+    DomainEmbeddings vectors = model.embed(d);
+    const Domain& domain = model.domain(d);
+    if (vectors.dim == 0) {
+      throw Error(model.directory().name() +
+                  ": this baseline has no embeddings to export; write its lists with "
+                  "'cfaa_gpu recommend --all'");
+    }
     for (const std::size_t side : {kUser, kItem}) {
       const std::string name = domain.name + (side == kUser ? "_users" : "_items");
       arrays.push_back({name, {vectors.count[side], vectors.dim}, std::move(vectors.z[side])});
@@ -112,7 +118,7 @@ ExportReport export_embeddings(Run& run, const ExportRequest& request) {
   const json fields = {{"score", report.score},
                        {"mlp_layers", scorer.layers.size()},
                        {"activation", "relu between layers"},
-                       {"run", fs::absolute(run.directory().path()).lexically_normal().string()}};
+                       {"run", fs::absolute(model.directory().path()).lexically_normal().string()}};
   write_file(description.string(), fields.dump(2) + "\n");
   record.complete();
   return report;

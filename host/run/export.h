@@ -1,7 +1,7 @@
 #pragma once
 
-// The trained embeddings of both domains, with their ids, and what makes scores of them: arrays
-// that other programs read.
+// The trained embeddings of both domains (of one, for a baseline), with their ids, and what makes
+// scores of them: arrays that other programs read.
 //
 //   source_users, source_items, target_users, target_items   (rows, D) float32, and a .tsv with the
 //                                                            id of each row
@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "host/core/context.h"
-#include "host/run/run.h"
+#include "host/run/ranking_model.h"
 
 namespace cfaa {
 
@@ -39,7 +39,7 @@ struct ExportReport {
 };
 
 // Error where `out` is a run, where a file there was not written by an export, or where the scorer
-// is no inner product and one was asked for.
-ExportReport export_embeddings(Run& run, const ExportRequest& request);
+// is no inner product and one was asked for, or where the model is a baseline without embeddings.
+ExportReport export_embeddings(RankingModel& model, const ExportRequest& request);
 
 }  // namespace cfaa

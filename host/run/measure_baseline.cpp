@@ -6,6 +6,7 @@
 
 #include "host/core/error.h"
 #include "host/core/stopwatch.h"
+#include "host/run/kept_baseline.h"
 #include "host/run/matrix_factorization.h"
 #include "host/run/signal_model.h"
 
@@ -28,14 +29,19 @@ class Maker {
     }
     const Factorization trained = factorize(context_, domain_, options);
     measure(*make_scorer(context_, trained.embeddings, {}));
+    embeddings_ = trained.embeddings;
     return BaselineReport::Training{options.seed, trained.epochs, trained.best_epoch};
   }
+
+  // Of mf, the last that was made.
+  const DomainEmbeddings& embeddings() const { return embeddings_; }
 
  private:
   Context& context_;
   const Domain& domain_;
   std::string name_;
   SignalBaselines signals_;
+  DomainEmbeddings embeddings_;
 };
 
 // The settings with the best NDCG@10 on validation; the first of equals.
@@ -82,6 +88,8 @@ BaselineReport measure_baseline(Context& context, const Domain& domain,
     report.train_seconds = watch.seconds();
     report.evaluation = evaluate_scorer(context, domain, scorer, evaluation);
   });
+  report.options = options;
+  report.embeddings = maker.embeddings();
   return report;
 }
 
@@ -95,6 +103,10 @@ void write_baseline(const RunDirectory& place, const BaselineReport& report,
   if (report.evaluation.valid) result.metric = "NDCG@10";
   result.valid = report.evaluation.valid;
   write_result(place, result, report.evaluation.evaluation, domain);
+  const std::filesystem::path data =
+      std::filesystem::absolute(domain.path.parent_path()).lexically_normal();
+  keep_baseline(place, {report.name, domain.name, report.options, data.string(), dataset},
+                report.embeddings);
 }
 
 }  // namespace cfaa

@@ -25,6 +25,8 @@ struct BaselineReport {
   std::string name;
   EvaluationReport evaluation;
   double train_seconds = 0;
+  BaselineOptions options;      // with `tune`, those that were taken
+  DomainEmbeddings embeddings;  // of mf; dim 0 for the others
   // Of mf.
   struct Training {
     int64_t seed = 0, epochs = 0, best_epoch = 0;
@@ -44,7 +46,7 @@ BaselineReport measure_baseline(Context& context, const Domain& domain,
                                 const BaselineRequest& request);
 
 // result.json and the users' metrics in the form that a run has them, so that `compare` reads both.
-// `dataset` is the hash of the data.
+// The model is kept beside (host/run/kept_baseline.h). `dataset` is the hash of the data.
 void write_baseline(const RunDirectory& place, const BaselineReport& report,
                     const std::string& dataset, const Domain& domain);
 

@@ -8,7 +8,10 @@
 
 #include "host/core/error.h"
 #include "host/core/options.h"
+#include "host/data/item_titles.h"
 #include "host/eval/held_out.h"
+#include "host/run/review_words.h"
+#include "host/run/run.h"
 
 namespace cfaa {
 namespace {
@@ -56,15 +59,15 @@ std::vector<int32_t> reasons(const DomainEmbeddings& embeddings, std::span<const
 // A domain's items, ranked.
 class Ranking {
  public:
-  Ranking(Context& context, Run& run, const RecommendRequest& request)
+  Ranking(Context& context, RankingModel& model, const RecommendRequest& request)
       : context_(context),
         which_(domain_index(request.domain)),
-        domain_(run.domain(which_)),
-        signals_(run.signals(which_)),
-        scorer_(run.ranking(which_)),
+        domain_(model.domain(which_)),
+        signals_(model.signals(which_)),
+        scorer_(model.ranking(which_)),
         held_out_(make_held_out(domain_, Split::test, Mask::train_valid)) {
     options_.k = std::min(request.top, domain_.items.size());
-    if (signals_ == nullptr) embeddings_ = run.embed(which_);
+    if (signals_ == nullptr) embeddings_ = model.embed(which_);
   }
 
   Lists lists(std::span<const int32_t> users) const {
@@ -79,24 +82,32 @@ class Ranking {
                         {}};
     const auto k = static_cast<std::size_t>(lists.k);
     for (std::size_t i = row * k; i < (row + 1) * k && lists.item[i] >= 0; ++i) {
-      list.items.push_back({std::string(domain_.items[lists.item[i]]), lists.score[i], "", {}});
+      list.items.push_back(
+          {std::string(domain_.items[lists.item[i]]), "", lists.score[i], "", "", {}, {}});
     }
     return list;
   }
 
   void add_reasons(const Lists& lists, Recommendation& list) const {
+    const ReviewWords words(domain_);
+    const ItemTitles titles(domain_);
     for (std::size_t i = 0; i < list.items.size(); ++i) {
       RecommendedItem& recommended = list.items[i];
+      recommended.title = std::string(titles[lists.item[i]]);
+      recommended.words = words.of_item(lists.item[i]);
       std::vector<int32_t> own;
       if (signals_ != nullptr) {
         SignalReason reason = signals_->reason(lists.user[0], lists.item[i]);
         recommended.signal = name_of(reason.signal);
         recommended.because = std::move(reason.words);
         own = std::move(reason.items);
-      } else {
+      } else if (embeddings_.dim > 0) {
         own = reasons(embeddings_, held_out_.masked.of(lists.user[0]), lists.item[i]);
       }
-      for (const int32_t item : own) recommended.because.emplace_back(domain_.items[item]);
+      for (const int32_t item : own) {
+        recommended.because.emplace_back(domain_.items[item]);
+        recommended.own_words.push_back(words.of(lists.user[0], item));
+      }
     }
   }
 
@@ -113,21 +124,22 @@ class Ranking {
 
 }  // namespace
 
-Recommendation recommend(Context& context, Run& run, const std::string& user,
+Recommendation recommend(Context& context, RankingModel& model, const std::string& user,
                          const RecommendRequest& request) {
   const std::size_t which = domain_index(request.domain);
-  const IdList& users = run.domain(which).users;
+  const IdList& users = model.domain(which).users;
   const int64_t found = users.find(user);
   if (found < 0) {
-    const Domain& other = run.domain(which == kSource ? kTarget : kSource);
-    if (other.users.find(user) >= 0) {
+    for (const std::size_t other : model.domains()) {
+      const Domain& domain = model.domain(other);
+      if (domain.users.find(user) < 0) continue;
       throw Error(fmt::format("--user {}: is a user of the {} domain; give --domain {}", user,
-                              other.name, other.name));
+                              domain.name, domain.name));
     }
     throw Error(fmt::format("--user {}: is not a user of the {} domain; {}", user, request.domain,
                             close_ids(users, user)));
   }
-  const Ranking ranking(context, run, request);
+  const Ranking ranking(context, model, request);
   const auto index = static_cast<int32_t>(found);
   const Lists lists = ranking.lists({&index, 1});
   Recommendation list = ranking.recommendation(lists, 0);
@@ -135,12 +147,12 @@ Recommendation recommend(Context& context, Run& run, const std::string& user,
   return list;
 }
 
-void recommend_all(Context& context, Run& run, const RecommendRequest& request,
+void recommend_all(Context& context, RankingModel& model, const RecommendRequest& request,
                    const std::function<void(const Recommendation&)>& take) {
   std::vector<int32_t> users(
-      static_cast<std::size_t>(run.domain(domain_index(request.domain)).users.size()));
+      static_cast<std::size_t>(model.domain(domain_index(request.domain)).users.size()));
   std::iota(users.begin(), users.end(), 0);
-  const Ranking ranking(context, run, request);
+  const Ranking ranking(context, model, request);
   const Lists lists = ranking.lists(users);
   for (std::size_t row = 0; row < lists.user.size(); ++row) {
     take(ranking.recommendation(lists, row));

@@ -1,7 +1,7 @@
 #pragma once
 
-// Lists of items for users, by a run's best parameters. What a user had in training and validation
-// is not recommended.
+// Lists of items for users, by a run's best parameters or by a kept baseline. What a user had in
+// training and validation is not recommended.
 //
 //   Run run(*context, "run");
 //   const Recommendation list = recommend(*context, run, "A1B2C3");
@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "host/core/context.h"
-#include "host/run/run.h"
+#include "host/run/ranking_model.h"
 
 namespace cfaa {
 
@@ -23,10 +23,14 @@ struct RecommendRequest {
 
 struct RecommendedItem {
   std::string item;
+  std::string title;  // "" where the data have none
   double score = 0;
-  std::string signal;                // that raised it most, in a run of signals
-  std::vector<std::string> because;  // the user's own items behind it, or the words it shares; in a
-                                     // run of CFAA those with the nearest embeddings
+  std::string signal;  // that raised it most, in a run of signals
+  std::string words;   // a sentence of a review of it (host/run/review_words.h)
+  // The user's own items behind it, or the words it shares; in a run of CFAA those with the nearest
+  // embeddings.
+  std::vector<std::string> because;
+  std::vector<std::string> own_words;  // what the user wrote of those items
 };
 
 struct Recommendation {
@@ -36,11 +40,11 @@ struct Recommendation {
 };
 
 // Error where the domain has no such user.
-Recommendation recommend(Context& context, Run& run, const std::string& user,
+Recommendation recommend(Context& context, RankingModel& model, const std::string& user,
                          const RecommendRequest& request = {});
 
-// Every user's, in the order of users.tsv, handed over one by one, without `because`.
-void recommend_all(Context& context, Run& run, const RecommendRequest& request,
+// Every user's, in the order of users.tsv, handed over one by one, without words and reasons.
+void recommend_all(Context& context, RankingModel& model, const RecommendRequest& request,
                    const std::function<void(const Recommendation&)>& take);
 
 }  // namespace cfaa

@@ -7,7 +7,7 @@
 #include <memory>
 
 #include "host/core/context.h"
-#include "host/run/run_directory.h"
+#include "host/run/ranking_model.h"
 #include "host/run/signal_model.h"
 #include "host/train/trained_model.h"
 
@@ -16,24 +16,24 @@ namespace cfaa {
 // kSource or kTarget of "source" or "target"; Error for any other name.
 std::size_t domain_index(const std::string& name);
 
-class Run {
+class Run final : public RankingModel {
  public:
   // `data` overrides where the run says that its data is. Error where the run has no best
   // parameters yet, where they are damaged, or where the data is not what it was trained on.
   Run(Context& context, const std::filesystem::path& path, const std::string& data = "");
-  ~Run();
+  ~Run() override;
 
-  const RunDirectory& directory() const;
+  const RunDirectory& directory() const override;
   const RunConfig& config() const;
   const Dataset& dataset() const;
-  const Domain& domain(std::size_t which) const;
-  // Ranks a domain's items; valid as long as the run.
-  const Scorer& ranking(std::size_t domain);
-  // Not null for a run of signals, whose lists come from them.
-  const SignalModel* signals(std::size_t domain);
-  // Embeddings of a domain by the best parameters. Error in a run of signals, which has none.
-  DomainEmbeddings embed(std::size_t domain);
-  ScorerArrays scorer();
+  const std::string& dataset_hash() const override { return dataset().hash; }
+  std::vector<std::size_t> domains() const override { return {kSource, kTarget}; }
+  const Domain& domain(std::size_t which) const override;
+  const Scorer& ranking(std::size_t domain) override;
+  const SignalModel* signals(std::size_t domain) override;
+  // By the best parameters. Error in a run of signals, which has none.
+  DomainEmbeddings embed(std::size_t domain) override;
+  ScorerArrays scorer() override;
 
  private:
   struct State;

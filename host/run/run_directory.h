@@ -36,6 +36,9 @@ class RunDirectory {
   std::filesystem::path result() const { return path_ / "result.json"; }
   std::filesystem::path signals() const { return path_ / "signals.json"; }
   std::filesystem::path best() const { return path_ / "best"; }  // without the suffix
+  // Of a baseline (host/run/kept_baseline.h).
+  std::filesystem::path baseline() const { return path_ / "baseline.json"; }
+  std::filesystem::path baseline_arrays() const { return path_ / "baseline.safetensors"; }
   std::filesystem::path user_metrics(const std::string& domain) const;
   std::filesystem::path lock() const { return path_ / "run.lock"; }
   // Where a run is kept until the one that replaces it has finished: .NAME.replaced, beside it.

@@ -182,8 +182,13 @@ json to_json(const Recommendation& list) {
   json fields = {{"user", list.user}, {"known", list.known}, {"items", json::array()}};
   for (std::size_t i = 0; i < list.items.size(); ++i) {
     const RecommendedItem& item = list.items[i];
-    fields["items"].push_back(
-        {{"rank", i + 1}, {"item", item.item}, {"score", item.score}, {"because", item.because}});
+    fields["items"].push_back({{"rank", i + 1},
+                               {"item", item.item},
+                               {"title", item.title},
+                               {"score", item.score},
+                               {"because", item.because},
+                               {"review", item.words},
+                               {"own_words", item.own_words}});
     if (!item.signal.empty()) fields["items"].back()["signal"] = item.signal;
   }
   return fields;

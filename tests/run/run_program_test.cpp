@@ -122,6 +122,52 @@ TEST_F(RunProgram, ScoresOfAnyModelAreARowOfCompare) {
   }
 }
 
+TEST_F(RunProgram, ABaselineIsRecommendedFromEvaluatedAndExported) {
+  for (const std::string name : {"popularity", "itemknn", "mf"}) {
+    ASSERT_EQ(run_program("baseline " + path("data") + " " + name + " --out " + path(name)).code,
+              0);
+
+    const Outcome list = run_program("recommend " + path(name) + " --json --user u100");
+    const Outcome again = run_program("evaluate " + path(name) + " --json");
+
+    ASSERT_EQ(list.code, 0) << list.err;
+    EXPECT_EQ(json::parse(list.out)["items"].size(), 9u) << "16 items, of which 7 are known";
+    ASSERT_EQ(again.code, 0) << again.err;
+    EXPECT_EQ(json::parse(again.out)["NDCG@10"],
+              json::parse(read_text(path(name + "/result.json")))["target"]["NDCG@10"])
+        << name;
+  }
+
+  const Outcome vectors =
+      run_program("export " + path("mf") + " --as faiss --out " + path("vectors"));
+  const Outcome none = run_program("export " + path("itemknn") + " --out " + path("none"));
+  const Outcome source = run_program("recommend " + path("mf") + " --user u100 --domain source");
+
+  EXPECT_EQ(vectors.code, 0) << vectors.err;
+  EXPECT_TRUE(std::filesystem::exists(path("vectors/target_items.npy")));
+  EXPECT_EQ(none.code, 2);
+  EXPECT_NE(none.err.find("has no embeddings"), std::string::npos) << none.err;
+  EXPECT_EQ(source.code, 2);
+  EXPECT_NE(source.err.find("baseline of the target domain"), std::string::npos) << source.err;
+}
+
+TEST_F(RunProgram, AListShowsTitlesAndWhatUsersWrote) {
+  ASSERT_EQ(trained_.code, 0) << trained_.err;
+  std::string titles = "item_id\ttitle\n";
+  for (int i = 0; i < 16; ++i) titles += "i" + std::to_string(100 + i) + "\tKind of Blue\n";
+  write_text(path("data/target/item_titles.tsv"), titles);
+
+  const Outcome shown = run_program("recommend " + path("run") + " --user u100 --top 3");
+  const json list =
+      json::parse(run_program("recommend " + path("run") + " --user u100 --json").out);
+
+  EXPECT_NE(shown.out.find("“fine”"), std::string::npos) << shown.out;
+  EXPECT_NE(shown.out.find("Kind of Blue"), std::string::npos) << shown.out;
+  EXPECT_EQ(list["items"][0]["title"], "Kind of Blue");
+  EXPECT_EQ(list["items"][0]["review"], "fine");
+  EXPECT_EQ(list["items"][0]["own_words"].size(), list["items"][0]["because"].size());
+}
+
 TEST_F(RunProgram, AUserOfTheOtherDomainIsToldHowToAsk) {
   ASSERT_EQ(trained_.code, 0) << trained_.err;
   const std::string at = path("data/source/users.tsv");

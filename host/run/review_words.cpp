@@ -1,0 +1,77 @@
+#include "host/run/review_words.h"
+
+#include <algorithm>
+#include <filesystem>
+
+#include "host/text/sentences.h"
+
+namespace cfaa {
+namespace {
+
+// Bytes of the UTF-8 character that begins with `lead`.
+std::size_t character_bytes(unsigned char lead) {
+  return lead < 0x80 ? 1 : lead < 0xE0 ? 2 : lead < 0xF0 ? 3 : 4;
+}
+
+// One line of printable characters: controls (C0, DEL, C1) and runs of spaces become one space.
+std::string shown(std::string_view text, int most) {
+  std::string line;
+  int characters = 0;
+  for (std::size_t at = 0; at < text.size();) {
+    const auto lead = static_cast<unsigned char>(text[at]);
+    const std::size_t bytes = std::min(character_bytes(lead), text.size() - at);
+    const bool c1 = lead == 0xC2 && bytes == 2 && static_cast<unsigned char>(text[at + 1]) < 0xA0;
+    if (lead <= ' ' || lead == 0x7F || c1) {
+      if (!line.empty() && line.back() != ' ') line += ' ', ++characters;
+    } else if (characters >= most) {
+      return line + "…";
+    } else {
+      line.append(text.substr(at, bytes));
+      ++characters;
+    }
+    at += bytes;
+  }
+  while (!line.empty() && line.back() == ' ') line.pop_back();
+  return line;
+}
+
+}  // namespace
+
+ReviewWords::ReviewWords(const Domain& domain) : domain_(domain) {
+  const std::filesystem::path path = domain.text_path(Split::train);
+  if (std::filesystem::exists(path)) text_.emplace(path);
+}
+
+std::string ReviewWords::of(int32_t user, int32_t item) const {
+  // Rows ascend by user and item.
+  const SplitRows& rows = domain_.train;
+  const auto begin = std::lower_bound(rows.user.begin(), rows.user.end(), user) - rows.user.begin();
+  const auto end = std::upper_bound(rows.user.begin(), rows.user.end(), user) - rows.user.begin();
+  const auto found = std::lower_bound(rows.item.begin() + begin, rows.item.begin() + end, item);
+  if (found == rows.item.begin() + end || *found != item) return "";
+  return sentence(found - rows.item.begin());
+}
+
+std::string ReviewWords::of_item(int32_t item) const {
+  const SplitRows& rows = domain_.train;
+  for (std::size_t row = 0; row < rows.item.size(); ++row) {
+    if (rows.item[row] != item || rows.label[row] <= 0) continue;
+    std::string words = sentence(static_cast<int64_t>(row));
+    if (!words.empty()) return words;
+  }
+  return "";
+}
+
+std::string ReviewWords::sentence(int64_t row) const {
+  if (!text_ || row >= text_->count()) return "";
+  const std::string_view text = text_->text(row);
+  std::vector<Sentence> sentences;
+  SentenceSplitter(Language::kEnglish).split(text, sentences);
+  for (const Sentence& each : sentences) {
+    std::string line = shown(text.substr(each.begin, each.end - each.begin), kMostCharacters);
+    if (!line.empty()) return line;
+  }
+  return "";
+}
+
+}  // namespace cfaa

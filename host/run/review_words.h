@@ -1,0 +1,35 @@
+#pragma once
+
+// What users wrote, a sentence at a time, to show beside a list.
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "host/data/dataset.h"
+#include "host/data/review_text.h"
+
+namespace cfaa {
+
+// Of a domain's training reviews. Sentences are the first of a review, cut to `kMostCharacters`,
+// without control characters; "" where there is no text.
+class ReviewWords {
+ public:
+  static constexpr int kMostCharacters = 80;
+
+  explicit ReviewWords(const Domain& domain);
+
+  // Of the user's review of the item.
+  std::string of(int32_t user, int32_t item) const;
+  // Of the first positive review of the item that has text.
+  std::string of_item(int32_t item) const;
+
+ private:
+  std::string sentence(int64_t row) const;
+
+  const Domain& domain_;
+  std::optional<ReviewTextFile> text_;
+};
+
+}  // namespace cfaa
