@@ -47,15 +47,16 @@ std::string refusal(const std::string& arguments) {
 // What bash offers for the last word of a line.
 std::vector<std::string> completions(const std::string& line) {
   const TemporaryFolder folder;
-  write_text(
-      folder.path("complete"), R"(
-eval "$("$1" completion bash)" read - ra COMP_WORDS < < <
-                                   "$2" [[$2 == *' ']]&& COMP_WORDS += ('')COMP_CWORD = $((
-                                   $ { #COMP_WORDS[@] } - 1)) _cfaa_gpu cfaa_gpu
-                               "${COMP_WORDS[COMP_CWORD]}"
-                               "${COMP_WORDS[COMP_CWORD-1]}" printf '%s\n' "${COMPREPLY[@]}") ");
-      const std::string command = "bash " + folder.path("complete") + " " + program_path() + " '" +
-                                  line + "' >" + folder.path("out") + " 2>&1";
+  write_text(folder.path("complete"), R"sh(
+eval "$("$1" completion bash)"
+read -ra COMP_WORDS <<< "$2"
+[[ $2 == *' ' ]] && COMP_WORDS+=('')
+COMP_CWORD=$((${#COMP_WORDS[@]} - 1))
+_cfaa_gpu cfaa_gpu "${COMP_WORDS[COMP_CWORD]}" "${COMP_WORDS[COMP_CWORD-1]}"
+printf '%s\n' "${COMPREPLY[@]}"
+)sh");
+  const std::string command = "bash " + folder.path("complete") + " " + program_path() + " '" +
+                              line + "' >" + folder.path("out") + " 2>&1";
   EXPECT_EQ(std::system(command.c_str()), 0) << read_text(folder.path("out"));
   return lines_of(read_text(folder.path("out")));
 }
