@@ -7,6 +7,8 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "host/core/terminal.h"
+
 namespace cfaa::bench {
 namespace {
 
@@ -95,7 +97,7 @@ int print_comparison(const json& older, const json& newer, double threshold) {
   };
   std::map<std::string, double> before;
   for (const json& c : older["cases"]) before[key(c)] = c["seconds"]["median"].get<double>();
-  const bool colour = ::isatty(STDOUT_FILENO) == 1;
+  const bool colour = takes_color(STDOUT_FILENO);
   int slower = 0;
   fmt::print("\n{:<26} {:<9} {:>10} {:>10} {:>9}\n", "what", "precision", "old ms", "new ms",
              "change");

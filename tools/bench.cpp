@@ -9,6 +9,7 @@
 #include "bench/report.h"
 #include "host/core/error.h"
 #include "host/core/log.h"
+#include "host/core/quantity.h"
 #include "host/device/make_context.h"
 #include "host/io/atomic_file.h"
 #include "host/io/json_file.h"
@@ -27,17 +28,11 @@ struct Arguments {
   bench::Sizes sizes;
   bench::Plan plan;
   DeviceFlags device;
-  std::string precision = "both", filter, json_file, compare_file;
+  std::string precision = "both", out, compare_file;
+  std::vector<std::string> filter;
   double threshold = 0.1;
-  bool quick = false;
+  bool quick = false, json = false;
 };
-
-std::vector<std::string> split(const std::string& text) {
-  std::vector<std::string> words;
-  std::stringstream stream(text);
-  for (std::string word; std::getline(stream, word, ',');) words.push_back(word);
-  return words;
-}
 
 bool wanted(const std::string& name, const std::vector<std::string>& filters) {
   if (filters.empty()) return true;
@@ -68,10 +63,9 @@ std::vector<bench::Case> all_cases(Context& context, const bench::Sizes& sizes) 
 // A wrong result is not timed.
 void time_cases(Context& context, std::vector<bench::Case> cases, const std::string& precision,
                 const Arguments& arguments, std::vector<bench::Result>& results) {
-  const std::vector<std::string> filters = split(arguments.filter);
   for (bench::Case& entry : cases) {
     const bench::Case c = std::move(entry);  // its memory is given back before the next one's turn
-    if (!wanted(c.name, filters)) continue;
+    if (!wanted(c.name, arguments.filter)) continue;
     log_info(fmt::format("{} ({})", c.name, precision));
     const std::string wrong = c.validate();
     if (!wrong.empty()) {
@@ -90,15 +84,44 @@ void time_cases(Context& context, std::vector<bench::Case> cases, const std::str
 json read_older(const std::string& path) {
   const json older = read_json(path);
   if (!older.is_object() || !older.contains("cases")) {
-    throw Error(path + ": was not written by 'cfaa_gpu bench --json'");
+    throw Error(path + ": was not written by 'cfaa_gpu bench --out'");
   }
   return older;
+}
+
+#if CFAA_HAS_CUDA
+json launched_kernels() {
+  json kernels = json::array();
+  for (const cuda::LaunchedKernel& kernel : cuda::launched_kernels()) {
+    kernels.push_back({{"name", kernel.name},
+                       {"registers", kernel.registers},
+                       {"shared_bytes", kernel.shared_bytes},
+                       {"threads", kernel.threads},
+                       {"occupancy", kernel.occupancy}});
+  }
+  return kernels;
+}
+#endif
+
+void print_kernels(const json& kernels) {
+  fmt::print("\n{:<54} {:>9} {:>13} {:>7} {:>10}\n", "kernel", "registers", "shared bytes",
+             "threads", "occupancy");
+  for (const json& kernel : kernels) {
+    fmt::print("{:<54} {:>9} {:>13} {:>7} {:>8.0f} %\n",
+               kernel["name"].get<std::string>().substr(0, 54), kernel["registers"].get<int64_t>(),
+               kernel["shared_bytes"].get<int64_t>(), kernel["threads"].get<int64_t>(),
+               100 * kernel["occupancy"].get<double>());
+  }
 }
 
 void run(Arguments& arguments, const std::function<void()>& apply_flags) {
   apply_flags();
   arguments.sizes.alignment.typical.k = arguments.sizes.k;
   if (arguments.quick) arguments.plan = {0.1, 3};
+  if (arguments.json && !arguments.compare_file.empty()) {
+    throw Error(
+        "--json prints the figures and nothing else; with --compare write them to --out FILE");
+  }
   json older;
   if (!arguments.compare_file.empty()) older = read_older(arguments.compare_file);
 
@@ -115,38 +138,28 @@ void run(Arguments& arguments, const std::function<void()>& apply_flags) {
                results);
   }
   if (results.empty()) {
-    throw Error("--filter " + arguments.filter +
-                ": no case has such a name; without the flag all "
-                "are shown");
+    throw Error(fmt::format("--filter {}: no case has such a name; without the flag all are shown",
+                            fmt::join(arguments.filter, ",")));
   }
   const bench::Peaks peaks = bench::measure_peaks(*context, {arguments.quick ? 0.1 : 0.5, 3});
 
-  fmt::print("{} ({}), {} threads; scratch at most {:.1f} MiB\n", device_label(*context),
-             context->runtime().description(), context->threads().threads(),
-             static_cast<double>(context->scratch().peak_bytes()) / (1 << 20));
-  bench::print_table(results, peaks);
   json newer = bench::to_json(results, peaks);
   newer["device"] = device_label(*context);
   newer["threads"] = context->threads().threads();
   newer["scratch_bytes"] = context->scratch().peak_bytes();
 #if CFAA_HAS_CUDA
-  if (context->device() == DeviceKind::cuda) {
-    json kernels = json::array();
-    fmt::print("\n{:<60} {:>9} {:>13} {:>7} {:>10}\n", "kernel", "registers", "shared bytes",
-               "threads", "occupancy");
-    for (const cuda::LaunchedKernel& kernel : cuda::launched_kernels()) {
-      fmt::print("{:<60} {:>9} {:>13} {:>7} {:>8.0f} %\n", kernel.name.substr(0, 60),
-                 kernel.registers, kernel.shared_bytes, kernel.threads, 100 * kernel.occupancy);
-      kernels.push_back({{"name", kernel.name},
-                         {"registers", kernel.registers},
-                         {"shared_bytes", kernel.shared_bytes},
-                         {"threads", kernel.threads},
-                         {"occupancy", kernel.occupancy}});
-    }
-    newer["kernels"] = kernels;
-  }
+  if (context->device() == DeviceKind::cuda) newer["kernels"] = launched_kernels();
 #endif
-  if (!arguments.json_file.empty()) write_file(arguments.json_file, newer.dump(2) + "\n");
+  if (!arguments.out.empty()) write_file(arguments.out, newer.dump(2) + "\n");
+  if (arguments.json) {
+    print_json(newer);
+    return;
+  }
+  fmt::print("{} ({}), {}; scratch at most {:.1f} MiB\n", device_label(*context),
+             context->runtime().description(), counted(context->threads().threads(), "thread"),
+             static_cast<double>(context->scratch().peak_bytes()) / (1 << 20));
+  bench::print_table(results, peaks);
+  if (newer.contains("kernels")) print_kernels(newer["kernels"]);
   if (!older.is_null() && bench::print_comparison(older, newer, arguments.threshold) > 0) {
     throw CLI::RuntimeError(1);
   }
@@ -171,13 +184,14 @@ void add_bench(CLI::App& app) {
   command->add_option("--precision", arguments->precision, "float, double or both")
       ->capture_default_str()
       ->check(CLI::IsMember({"float", "double", "both"}));
-  command->add_option("--filter", arguments->filter,
-                      "only names with one of these parts, by commas");
+  command->add_option("--filter", arguments->filter, "only names with one of these parts")
+      ->delimiter(',');
   command->add_option("--seconds", arguments->plan.seconds, "at least, per case")
       ->capture_default_str()
       ->check(CLI::PositiveNumber);
   command->add_flag("--quick", arguments->quick, "a tenth of a second per case");
-  command->add_option("--json", arguments->json_file, "file for the figures");
+  command->add_option("--out", arguments->out, "file for the figures, JSON");
+  command->add_flag("--json", arguments->json, "machine output on stdout: the figures");
   command->add_option("--compare", arguments->compare_file,
                       "figures of an earlier run; exit code 1 where this one is slower");
   command->add_option("--threshold", arguments->threshold, "slowdown that --compare tolerates")

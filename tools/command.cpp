@@ -10,8 +10,7 @@
 #include "host/core/error.h"
 #include "host/data/prepare_options.h"
 #include "host/device/make_context.h"
-#include "host/embed/options.h"
-#include "host/io/config_file.h"
+#include "host/run/configuration.h"
 
 namespace cfaa::tools {
 
@@ -42,28 +41,37 @@ std::function<void()> add_option_flags(CLI::App& command, const OptionSet& set,
     std::string flag = "--" + option.key;
     std::replace(flag.begin(), flag.end(), '_', '-');
     const std::string key = option.key;
-    const auto take = [given, key](const std::string& text) {
-      given->values.emplace_back(key, text);
-    };
     const json current = option.current();
-    const bool choice = option.allowed.find('|') != std::string::npos;
+    const bool choice = option.kind == OptionKind::choice;
     const std::string value = current.is_string() ? current.get<std::string>() : current.dump();
-    const std::string help = fmt::format("{} ({}default: {})", option.help,
-                                         choice || option.is_switch ? "" : option.allowed + "; ",
-                                         value.empty() ? "none" : value);
-    if (option.is_switch) {
+    const std::string help =
+        fmt::format("{} ({}default: {})", option.help,
+                    choice || option.kind == OptionKind::boolean ? "" : option.allowed + "; ",
+                    value.empty() ? "none" : value);
+    if (option.kind == OptionKind::boolean) {
       command.add_flag_function(
           flag,
           [given, key](int64_t count) {
             given->values.emplace_back(key, count > 0 ? "true" : "false");
           },
           help);
+    } else if (option.is_list()) {
+      command
+          .add_option_function<std::vector<std::string>>(
+              flag,
+              [given, key](const std::vector<std::string>& words) {
+                given->values.emplace_back(key, fmt::format("{}", fmt::join(words, ",")));
+              },
+              help)
+          ->type_name("VALUE");
     } else {
       // Choices in braces, where the help and the shell's completion look for them.
-      std::string choices = '{' + option.allowed + '}';
-      std::replace(choices.begin(), choices.end(), '|', ',');
-      command.add_option_function<std::string>(flag, take, help)
-          ->type_name(choice ? choices : "VALUE");
+      command
+          .add_option_function<std::string>(
+              flag,
+              [given, key](const std::string& text) { given->values.emplace_back(key, text); },
+              help)
+          ->type_name(choice ? fmt::format("{{{}}}", fmt::join(option.choices, ",")) : "VALUE");
     }
   }
   return [given] {
@@ -75,26 +83,14 @@ std::function<void()> add_option_flags(CLI::App& command, const OptionSet& set,
   };
 }
 
-json read_config(const std::string& path) {
-  if (path.empty()) return json::object();
-  json config = read_config_file(path);
-  const std::vector<std::string> sections = {"prepare",   "embed",   "model", "losses",
-                                             "alignment", "signals", "train", "eval"};
-  for (const auto& [key, _] : config.items()) {
-    if (std::find(sections.begin(), sections.end(), key) != sections.end()) continue;
-    const std::string near = nearest_name(key, sections);
-    throw Error(fmt::format("{}: '{}' is not a section of the configuration; {}", path, key,
-                            near.empty()
-                                ? fmt::format("the sections are {}", fmt::join(sections, ", "))
-                                : fmt::format("did you mean '{}'?", near)));
-  }
-  // The sections that not every command reads: a misspelt key is told of by the first that sees it.
-  PrepareOptions prepare;
-  EmbedOptions embed;
-  for (OptionSet set : {prepare_option_set(prepare), embed_option_set(embed)}) {
-    if (config.contains(set.section())) set.read(config[set.section()], path);
-  }
-  return config;
+void ConfigFlags::add_to(CLI::App& command, const std::string& help) {
+  command.add_option("config,--config", path, help);
+  command.add_option("--set", assignments, "section.key=value, over the configuration");
+}
+
+void ConfigFlags::apply_to(Configuration& configuration) const {
+  if (!path.empty()) configuration.read(path);
+  for (const std::string& assignment : assignments) configuration.set(assignment);
 }
 
 void print_json(const json& value) {

@@ -13,6 +13,10 @@
 #include "host/core/context.h"
 #include "host/core/options.h"
 
+namespace cfaa {
+struct Configuration;
+}
+
 namespace cfaa::tools {
 
 void add_baseline(CLI::App& app);
@@ -47,9 +51,16 @@ struct DeviceFlags {
 std::function<void()> add_option_flags(CLI::App& command, const OptionSet& set,
                                        const std::vector<std::string>& except = {});
 
-// Reads a configuration file. Throws Error naming the file and the place of a syntax error, or a
-// section that is none of prepare, embed, model, alignment, signals, train, eval. Empty path: {}.
-nlohmann::json read_config(const std::string& path);
+// Where a command's settings come from: a configuration, as an argument or by --config, and single
+// values by --set. For every command that reads one.
+struct ConfigFlags {
+  std::string path;
+  std::vector<std::string> assignments;
+
+  void add_to(CLI::App& command, const std::string& help = "the configuration, JSON");
+  // Puts the file's values, then those of --set, over the ones that are there.
+  void apply_to(Configuration& configuration) const;
+};
 
 // Writes machine output to stdout, one JSON value and a newline.
 void print_json(const nlohmann::json& value);

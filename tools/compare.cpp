@@ -118,8 +118,7 @@ void add_compare(CLI::App& app) {
                    "what train or 'baseline --out' wrote; seed-* folders in one count as one row")
       ->required();
   command->add_option("--metrics", arguments->request.metrics, "columns, such as NDCG@10,HR@5")
-      ->delimiter(',')
-      ->allow_extra_args(false);
+      ->delimiter(',');
   command->add_option("--domain", arguments->request.domain, "target or source")
       ->capture_default_str()
       ->check(CLI::IsMember({"target", "source"}));

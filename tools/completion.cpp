@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "host/run/configuration.h"
 #include "tools/command.h"
 #include "tools/command_line/help.h"
 
@@ -23,6 +24,18 @@ std::vector<std::string> flags_of(const CLI::Option& option) {
   return flags;
 }
 
+// What --set takes, up to the value.
+std::vector<std::string> configuration_keys() {
+  std::vector<std::string> keys;
+  Configuration configuration;
+  for (const OptionSet& section : configuration.sections()) {
+    for (const Option& option : section.options()) {
+      keys.push_back(section.section() + "." + option.key + "=");
+    }
+  }
+  return keys;
+}
+
 void add_options(Completed& completed, const CLI::App& app) {
   std::size_t place = 0;
   for (const CLI::Option* option : app.get_options()) {
@@ -32,6 +45,7 @@ void add_options(Completed& completed, const CLI::App& app) {
       if (option->get_items_expected_max() == 0) continue;
       completed.valued.push_back(flag);
       if (!choices.empty()) completed.values.emplace_back(flag, choices);
+      if (flag == "--set") completed.values.emplace_back(flag, configuration_keys());
     }
     if (!option->get_positional()) continue;
     if (!choices.empty()) completed.positionals.emplace_back(place, choices);
@@ -109,6 +123,7 @@ std::string script(const std::vector<Completed>& commands) {
   fi
   # where nothing is to choose from, the shell completes files
   COMPREPLY=($(compgen -W "$choices" -- "$word"))
+  if [[ $previous == --set ]]; then compopt -o nospace 2>/dev/null; fi
 }
 complete -o default -F _cfaa_gpu cfaa_gpu
 )";

@@ -9,6 +9,7 @@
 #include "host/core/error.h"
 #include "host/io/json_file.h"
 #include "host/ops/alignment_config.h"
+#include "host/run/configuration.h"
 #include "host/run/directory_kind.h"
 #include "host/run/discrepancy.h"
 #include "host/run/run_json.h"
@@ -18,32 +19,32 @@
 namespace cfaa::tools {
 namespace {
 
+namespace fs = std::filesystem;
 using nlohmann::json;
 
 struct Arguments {
   std::string source, target;  // two files; or a run, and nothing
-  std::string data, config, precision = "float", loss = "both", gradients, intermediates;
+  std::string data, precision = "float", loss = "both", gradients, intermediates;
+  ConfigFlags config;
   DiscrepancyOptions options;
   DeviceFlags device;
   bool json = false;
 };
 
-// The fixtures' case.json has the alignment keys in `parameters`; a configuration in `alignment`.
-void read_alignment(const std::string& path, OptionSet& set) {
-  if (path.empty()) return;
-  const json any = read_json(path);
-  if (any.is_object() && any.contains("parameters")) {
-    set.read(any["parameters"], path, {"name"});
-    return;
-  }
-  const json config = read_config(path);
-  if (config.contains("alignment")) set.read(config["alignment"], path);
-}
-
-// The settings of --config and of the flags, over those that are there.
+// The settings of the configuration and of the flags, over those that are there. The fixtures'
+// case.json has the alignment keys in `parameters`.
 void apply_settings(Arguments& arguments, const std::function<void()>& apply_flags) {
-  OptionSet set = alignment_option_set(arguments.options.alignment);
-  read_alignment(arguments.config, set);
+  Configuration configuration;
+  configuration.run.alignment = arguments.options.alignment;
+  ConfigFlags config = arguments.config;
+  const json file = config.path.empty() ? json() : read_json(config.path);
+  if (file.is_object() && file.contains("parameters")) {
+    alignment_option_set(configuration.run.alignment)
+        .read(file["parameters"], config.path, {"name"});
+    config.path.clear();
+  }
+  config.apply_to(configuration);
+  arguments.options.alignment = configuration.run.alignment;
   apply_flags();
 }
 
@@ -71,7 +72,7 @@ void run_on_run(Arguments& arguments, const std::function<void()>& apply_flags) 
 
 void run_on_files(Arguments& arguments, const std::function<void()>& apply_flags) {
   if (arguments.target.empty()) {
-    if (std::filesystem::is_directory(arguments.source)) require_run(arguments.source);
+    if (fs::is_directory(arguments.source)) require_run(arguments.source);
     throw Error(
         fmt::format("{}: is not a run; give two .npy files, source and target, or the "
                     "directory that train wrote",
@@ -93,6 +94,10 @@ void run(Arguments& arguments, const std::function<void()>& apply_flags) {
   options.gradients = arguments.gradients;
   options.intermediates = arguments.intermediates;
   if (RunDirectory(arguments.source).is_run()) {
+    // A run is one argument: what follows it is the configuration.
+    if (arguments.target.ends_with(".json") && arguments.config.path.empty()) {
+      arguments.config.path = std::exchange(arguments.target, "");
+    }
     run_on_run(arguments, apply_flags);
   } else {
     run_on_files(arguments, apply_flags);
@@ -114,7 +119,7 @@ void add_discrepancy(CLI::App& app) {
                    "of a run: rows of each set that the losses compare; 0: all")
       ->capture_default_str()
       ->check(CLI::NonNegativeNumber);
-  command->add_option("--config", arguments->config, "configuration with an 'alignment' section");
+  arguments->config.add_to(*command, "a configuration; its 'alignment' section is read");
   arguments->device.add_to(*command);
   command->add_option("--precision", arguments->precision, "float or double")
       ->capture_default_str()

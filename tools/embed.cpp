@@ -17,6 +17,8 @@
 #include "host/embed/reviews.h"
 #include "host/embed/vectors.h"
 #include "host/io/atomic_file.h"
+#include "host/run/configuration.h"
+#include "host/run/directory_kind.h"
 #include "tools/command.h"
 
 namespace cfaa::tools {
@@ -25,7 +27,8 @@ namespace {
 using nlohmann::json;
 
 struct Arguments {
-  std::string input, out, config, unit = "document", format = "auto", field = "text", id_field;
+  ConfigFlags config;
+  std::string input, out, unit = "document", format = "auto", field = "text", id_field;
   EmbedOptions options;
   DeviceFlags device;
   std::vector<std::string> reuse;
@@ -244,13 +247,14 @@ void run_corpus(const Arguments& arguments) {
 }
 
 void run(Arguments& arguments, const std::function<void()>& apply_flags) {
-  OptionSet set = embed_option_set(arguments.options);
-  const json config = read_config(arguments.config);
-  if (config.contains("embed")) set.read(config["embed"], arguments.config);
+  Configuration configuration;
+  arguments.config.apply_to(configuration);
+  arguments.options = configuration.embed;
   apply_flags();
   // A file that may not grow is an error of the write, with a sentence, not the end of the process.
   std::signal(SIGXFSZ, SIG_IGN);
   if (arguments.input != "-" && std::filesystem::is_directory(arguments.input)) {
+    require_prepared(arguments.input);
     run_reviews(arguments);
   } else {
     run_corpus(arguments);
@@ -294,7 +298,7 @@ void add_embed(CLI::App& app) {
   command->add_flag("--force", arguments->force, "replace files that embed did not write");
   command->add_flag("--fresh", arguments->fresh,
                     "start over: forget an interrupted run, replace embeddings that are there");
-  command->add_option("--config", arguments->config, "configuration with an 'embed' section");
+  arguments->config.add_to(*command, "a configuration; its 'embed' section is read");
   command->add_flag("--json", arguments->json, "machine output on stdout");
   arguments->device.add_to(*command);
   const auto apply_flags = add_option_flags(*command, embed_option_set(arguments->options));

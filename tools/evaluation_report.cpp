@@ -4,8 +4,10 @@
 
 #include <nlohmann/json.hpp>
 
+#include "host/core/quantity.h"
 #include "host/eval/user_metrics_file.h"
 #include "host/io/owned_output.h"
+#include "host/run/configuration.h"
 
 namespace cfaa::tools {
 namespace {
@@ -40,9 +42,9 @@ void print_part(const char* name, const Part& part) {
     return;
   }
   const MetricsAt& at = part.metrics[part.metrics.size() / 2];
-  fmt::print("{:<11} {} users, {} positives: HR@{} {:.4f}, Recall@{} {:.4f}, NDCG@{} {:.4f}\n",
-             name, part.users, part.positives, at.k, at.value[0], at.k, at.value[1], at.k,
-             at.value[2]);
+  fmt::print("{:<11} {}, {}: HR@{} {:.4f}, Recall@{} {:.4f}, NDCG@{} {:.4f}\n", name,
+             counted(part.users, "user"), counted(part.positives, "positive"), at.k, at.value[0],
+             at.k, at.value[1], at.k, at.value[2]);
 }
 
 }  // namespace
@@ -54,7 +56,7 @@ void EvaluationFlags::add_to(CLI::App& command) {
   command.add_option("--split", split, "test or valid")
       ->capture_default_str()
       ->check(CLI::IsMember({"test", "valid"}));
-  command.add_option("--config", config, "configuration with an 'eval' section");
+  config.add_to(command, "a configuration; its 'eval' section is read");
   command.add_option("--per-user", per_user, "file for each user's metrics (.tsv)");
   command.add_option("--lists", lists, "file for each user's list (.tsv)");
   command.add_flag("--force", force, "replace outputs that this command did not write");
@@ -62,8 +64,10 @@ void EvaluationFlags::add_to(CLI::App& command) {
 }
 
 void EvaluationFlags::read(const std::function<void()>& apply_flags) {
-  const nlohmann::json file = read_config(config);
-  if (file.contains("eval")) evaluation_option_set(eval).read(file["eval"], config);
+  Configuration configuration;
+  configuration.run.eval = eval;
+  config.apply_to(configuration);
+  eval = configuration.run.eval;
   apply_flags();
 }
 
@@ -84,14 +88,16 @@ void EvaluationFlags::write_files(const EvaluationReport& report, const Domain& 
 void print_report(const EvaluationReport& report) {
   const EvaluationRequest& request = report.request;
   const Evaluation& evaluation = report.evaluation;
-  fmt::print("{} domain, {} split: {} of {} users ranked over {} items, {} positives to find\n",
-             request.domain, split_name(request.split), evaluation.all.users,
-             report.held_out.users(), report.held_out.items, evaluation.all.positives);
-  fmt::print("{}; masked: {}; {} users without a held-out positive skipped\n",
+  fmt::print("{} domain, {} split: {} of {} ranked over {}, {} to find\n", request.domain,
+             split_name(request.split), evaluation.all.users,
+             counted(report.held_out.users(), "user"), counted(report.held_out.items, "item"),
+             counted(evaluation.all.positives, "positive"));
+  fmt::print("{}; masked: {}; {} without a held-out positive skipped\n",
              request.eval.candidates == 0
                  ? "full ranking"
                  : fmt::format("sampled ranking over {} items a user", request.eval.candidates),
-             mask_text(resolve(request.eval.mask, request.split)), evaluation.skipped_users);
+             mask_text(resolve(request.eval.mask, request.split)),
+             counted(evaluation.skipped_users, "user"));
   print_table(evaluation);
   fmt::print("\n");
   print_part("cold users", evaluation.cold_users);

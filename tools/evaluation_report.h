@@ -12,14 +12,15 @@
 namespace cfaa::tools {
 
 struct EvaluationFlags {
-  std::string domain = "target", split = "test", config, per_user, lists;
+  std::string domain = "target", split = "test", per_user, lists;
+  ConfigFlags config;
   EvaluationConfig eval;
   bool force = false, json = false;
 
-  // --domain, --split, --config, --per-user, --lists, --force and --json. Those of the `eval`
-  // section are added by the command, which has to hand over what add_option_flags gives it.
+  // --domain, --split, the configuration, --per-user, --lists, --force and --json. Those of the
+  // `eval` section are added by the command, which has to hand over what add_option_flags gives it.
   void add_to(CLI::App& command);
-  // Reads the `eval` section of --config, then applies the flags of the command line.
+  // Reads the `eval` section of the configuration, then applies the flags of the command line.
   void read(const std::function<void()>& apply_flags);
   // Error where a file to write is there and was not written by evaluate, without --force.
   void check_outputs() const;

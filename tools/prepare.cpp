@@ -12,6 +12,7 @@
 #include "host/core/printable.h"
 #include "host/core/progress.h"
 #include "host/core/quantity.h"
+#include "host/run/configuration.h"
 #include "tools/command.h"
 
 namespace cfaa::tools {
@@ -21,7 +22,8 @@ using nlohmann::json;
 
 struct Arguments {
   PrepareRequest request;
-  std::string out, config;
+  std::string out;
+  ConfigFlags config;
   int threads = 0;
   bool json = false;
 };
@@ -79,9 +81,9 @@ void print_result(const json& report, const std::string& out) {
 }
 
 void run(Arguments& arguments, const std::function<void()>& apply_flags) {
-  OptionSet set = prepare_option_set(arguments.request.options);
-  const json config = read_config(arguments.config);
-  if (config.contains("prepare")) set.read(config["prepare"], arguments.config);
+  Configuration configuration;
+  arguments.config.apply_to(configuration);
+  arguments.request.options = configuration.prepare;
   apply_flags();
   arguments.request.out = arguments.out;
   ThreadPool pool(arguments.threads);
@@ -132,7 +134,7 @@ void add_prepare(CLI::App& app) {
                       "likewise, about the target's items");
   command->add_option("--out", arguments->out, "the directory to write")->required();
   command->add_flag("--force", arguments->request.force, "replace a prepared directory");
-  command->add_option("--config", arguments->config, "configuration with a 'prepare' section");
+  arguments->config.add_to(*command, "a configuration; its 'prepare' section is read");
   command->add_option("--threads", arguments->threads, "threads; 0: as many as cores")
       ->capture_default_str()
       ->check(CLI::Range(0, 4096));

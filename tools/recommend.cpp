@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "host/core/error.h"
+#include "host/core/quantity.h"
 #include "host/io/atomic_file.h"
 #include "host/io/owned_output.h"
 #include "host/run/recommend.h"
@@ -32,7 +33,7 @@ void show(const Arguments& arguments, const Recommendation& list) {
     print_json(fields);
     return;
   }
-  fmt::print("for '{}' ({} interactions known), {} domain:\n\n", list.user, list.known,
+  fmt::print("for '{}' ({} known), {} domain:\n\n", list.user, counted(list.known, "interaction"),
              arguments.request.domain);
   const bool signals = !list.items.empty() && !list.items[0].signal.empty();
   fmt::print("{:>4}  {:<24} {:>9}  {}\n", "", "item", "score",

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "host/core/quantity.h"
+#include "host/run/directory_kind.h"
 #include "tools/command.h"
 
 namespace cfaa::tools {
@@ -76,6 +77,7 @@ void add_stats(CLI::App& app) {
   command->add_option("data", arguments->data, "a directory that prepare made")->required();
   command->add_flag("--json", arguments->json, "machine output on stdout");
   command->callback([arguments] {
+    require_prepared(arguments->data);
     const Statistics statistics = compute_statistics(load_dataset(arguments->data));
     if (arguments->json) {
       print_json(to_json(statistics));

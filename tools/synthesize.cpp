@@ -36,9 +36,9 @@ void run(Arguments& arguments) {
   const auto file = [&](int i) {
     return arguments.out + "/" + report["files"][i].get<std::string>();
   };
-  fmt::print("each domain: {}, {}, {} over {} topics, shift {}\n", counted(options.users, "user"),
+  fmt::print("each domain: {}, {}, {} over {}, shift {}\n", counted(options.users, "user"),
              counted(options.items, "item"), counted(options.interactions, "review"),
-             options.topics, options.shift);
+             counted(options.topics, "topic"), options.shift);
   fmt::print("next: cfaa_gpu prepare --source {} --target {} --out data\n", file(0), file(1));
 }
 

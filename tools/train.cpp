@@ -12,6 +12,7 @@
 #include "host/core/error.h"
 #include "host/core/log.h"
 #include "host/device/make_context.h"
+#include "host/run/configuration.h"
 #include "host/run/directory_kind.h"
 #include "host/run/run_json.h"
 #include "host/run/train.h"
@@ -23,8 +24,8 @@ namespace {
 using nlohmann::json;
 
 struct Arguments {
-  std::string data, config, out = "run", trace;
-  std::vector<std::string> assignments;
+  std::string data, out = "run", trace;
+  ConfigFlags config;
   int64_t trace_steps = 1, from = -1, seeds = 1;
   bool fresh = false, json = false;
   DeviceFlags device;
@@ -56,8 +57,8 @@ void print_result(const RunResult& result) {
 
 // No configuration, and no --set of a section that CFAA reads.
 bool says_nothing_of_cfaa(const Arguments& arguments) {
-  return arguments.config.empty() &&
-         std::all_of(arguments.assignments.begin(), arguments.assignments.end(),
+  return arguments.config.path.empty() &&
+         std::all_of(arguments.config.assignments.begin(), arguments.config.assignments.end(),
                      [](const std::string& set) {
                        return set.starts_with("signals.") || set.starts_with("eval.");
                      });
@@ -65,10 +66,10 @@ bool says_nothing_of_cfaa(const Arguments& arguments) {
 
 void run(Arguments& arguments) {
   TrainRequest request;
-  RunConfig& config = request.config;
-  config.read(read_config(arguments.config), arguments.config);
-  if (says_nothing_of_cfaa(arguments)) config.signals = default_signals();
-  for (const std::string& assignment : arguments.assignments) config.set(assignment);
+  Configuration configuration;
+  if (says_nothing_of_cfaa(arguments)) configuration.run.signals = default_signals();
+  arguments.config.apply_to(configuration);
+  RunConfig& config = request.config = configuration.run;
   config.check();
   require_prepared(arguments.data);
   const bool signals = !config.signals.use.empty();
@@ -117,10 +118,8 @@ void add_train(CLI::App& app) {
   CLI::App* command = app.add_subcommand(
       "train", "weigh signals (no configuration), or train CFAA (with one), on prepared data");
   command->add_option("data", arguments->data, "the directory that prepare wrote")->required();
-  command->add_option("config", arguments->config,
-                      "the configuration, JSON; without one signals are weighed");
+  arguments->config.add_to(*command, "the configuration, JSON; without one signals are weighed");
   command->add_option("--out", arguments->out, "the run's directory")->capture_default_str();
-  command->add_option("--set", arguments->assignments, "section.key=value, over the configuration");
   command->add_option("--seeds", arguments->seeds, "train this many times, seed by seed")
       ->check(CLI::Range(1, 1000));
   command->add_option("--from", arguments->from, "resume from the checkpoint of this step");

@@ -3,7 +3,7 @@
     bench/peers/run build/cpu/cfaa_gpu            makes an environment with the peers, then this
 
 Each peer computes the same thing, forward and backward, on the same sizes; its result is checked
-against a float64 run of the same formulas before it is timed. Ours comes from `cfaa_gpu bench --json`
+against a float64 run of the same formulas before it is timed. Ours comes from `cfaa_gpu bench --out`
 started by this script. The median of the repetitions is reported; a peer that is not installed is
 left out and said so.
 """
@@ -252,7 +252,7 @@ CASES = {
 def our_seconds(names):
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "ours.json")
-        command = [ARGUMENTS.program, "bench", "--json", path, "--filter", ",".join(names),
+        command = [ARGUMENTS.program, "bench", "--out", path, "--filter", ",".join(names),
                    "--precision", "float", "--device", "cpu",
                    "--threads", str(ARGUMENTS.threads), "--seconds", str(ARGUMENTS.seconds),
                    "--n", str(ARGUMENTS.n), "--d", str(ARGUMENTS.d), "--k", str(ARGUMENTS.k),

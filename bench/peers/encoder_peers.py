@@ -185,7 +185,7 @@ for name, make in (("torch", torch_sides), ("onnxruntime", onnxruntime_sides)):
 
 peak_file = folder / "peaks.json"
 subprocess.run([options.program, "bench", "--quick", "--precision", "float", "--filter", "linear",
-                "--device", "cpu", "--threads", str(options.threads), "--json", str(peak_file)],
+                "--device", "cpu", "--threads", str(options.threads), "--out", str(peak_file)],
                capture_output=True, check=True)
 peak = json.loads(peak_file.read_text())["peaks"]["flops_float"]
 

@@ -36,7 +36,7 @@ def our_seconds():
         path = pathlib.Path(folder) / "bench.json"
         subprocess.run([ARGUMENTS.program, "bench", "--filter", "ranking_mlp", "--precision", "float",
                         "--device", "cpu", "--threads", str(ARGUMENTS.threads), "--seconds", "3",
-                        "--json", str(path)], check=True, stdout=subprocess.DEVNULL)
+                        "--out", str(path)], check=True, stdout=subprocess.DEVNULL)
         return json.load(open(path))["cases"][0]["seconds"]["median"]
 
 

@@ -56,7 +56,7 @@ def make_trace(folder):
 def our_step(folder):
     path = folder / "bench.json"
     call("cfaa_gpu", "bench", "--filter", "train_step", "--precision", "float", "--device", "cpu",
-         "--threads", ARGUMENTS.threads, "--seconds", ARGUMENTS.seconds, "--json", path)
+         "--threads", ARGUMENTS.threads, "--seconds", ARGUMENTS.seconds, "--out", path)
     return {c["name"]: c["seconds"]["median"] for c in json.load(open(path))["cases"]}
 
 

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <numeric>
+#include <sstream>
 
 #include "host/core/error.h"
 #include "host/core/log.h"
@@ -63,6 +64,21 @@ void tell(std::vector<std::string> notices, const std::string& origin) {
   log_once(fmt::format("{}: {}", origin, join(notices, ", ")));
 }
 
+// "300, 64" -> [300, 64], "id history" -> ["id", "history"]; whatever is no text stays what it is.
+json list_of(const json& given) {
+  if (!given.is_string()) return given;
+  json list = json::array();
+  std::string text = given.get<std::string>();
+  std::replace(text.begin(), text.end(), ',', ' ');
+  std::stringstream words(text);
+  for (std::string word; words >> word;) {
+    const bool number = word.find_first_not_of("0123456789-") == std::string::npos;
+    const json parsed = number ? json::parse(word, nullptr, false) : json(word);
+    list.push_back(parsed.is_discarded() ? json(word) : parsed);
+  }
+  return list;
+}
+
 }  // namespace
 
 std::string nearest_name(const std::string& name, const std::vector<std::string>& known) {
@@ -82,7 +98,7 @@ OptionSet::OptionSet(std::string section) : section_(std::move(section)) {}
 
 void OptionSet::add(const std::string& key, double& value, const std::string& help, Range range) {
   const std::string allowed = describe(range, "a number");
-  options_.push_back({key, help, allowed, false,
+  options_.push_back({key, help, allowed,
                       [&value, range, allowed](const json& given) {
                         if (!given.is_number()) throw std::string(allowed);
                         const double number = given.get<double>();
@@ -90,12 +106,13 @@ void OptionSet::add(const std::string& key, double& value, const std::string& he
                         value = number;
                       },
                       [&value] { return json(value); }});
+  describe_last(OptionKind::number, range);
 }
 
 void OptionSet::add(const std::string& key, int64_t& value, const std::string& help, Range range) {
   if (std::isinf(range.high)) range.high = kLargestWhole;
   const std::string allowed = describe(range, "a whole number");
-  options_.push_back({key, help, allowed, false,
+  options_.push_back({key, help, allowed,
                       [&value, range, allowed](const json& given) {
                         if (!given.is_number_integer()) throw std::string(allowed);
                         if (given.is_number_unsigned() &&
@@ -107,30 +124,33 @@ void OptionSet::add(const std::string& key, int64_t& value, const std::string& h
                         value = number;
                       },
                       [&value] { return json(value); }});
+  describe_last(OptionKind::whole, range);
 }
 
 void OptionSet::add(const std::string& key, bool& value, const std::string& help) {
-  options_.push_back({key, help, "true or false", true,
+  options_.push_back({key, help, "true or false",
                       [&value](const json& given) {
                         if (!given.is_boolean()) throw std::string("true or false");
                         value = given.get<bool>();
                       },
                       [&value] { return json(value); }});
+  describe_last(OptionKind::boolean);
 }
 
 void OptionSet::add(const std::string& key, std::string& value, const std::string& help) {
-  options_.push_back({key, help, "text", false,
+  options_.push_back({key, help, "text",
                       [&value](const json& given) {
                         if (!given.is_string()) throw std::string("text");
                         value = given.get<std::string>();
                       },
                       [&value] { return json(value); }});
+  describe_last(OptionKind::text);
 }
 
 void OptionSet::add(const std::string& key, std::vector<int64_t>& value, const std::string& help,
                     Range range) {
   const std::string allowed = describe(range, "a list of whole numbers, each");
-  options_.push_back({key, help, allowed, false,
+  options_.push_back({key, help, allowed,
                       [&value, range, allowed](const json& given) {
                         if (!given.is_array()) throw std::string(allowed);
                         std::vector<int64_t> list;
@@ -144,12 +164,13 @@ void OptionSet::add(const std::string& key, std::vector<int64_t>& value, const s
                         value = list;
                       },
                       [&value] { return json(value); }});
+  describe_last(OptionKind::wholes, range);
 }
 
 void OptionSet::add(const std::string& key, std::vector<std::string>& value,
                     const std::string& help, const std::vector<std::string>& choices) {
   const std::string allowed = "a list of " + join(choices, ", ") + ", none twice";
-  options_.push_back({key, help, allowed, false,
+  options_.push_back({key, help, allowed,
                       [&value, choices, allowed](const json& given) {
                         if (!given.is_array()) throw std::string(allowed);
                         std::vector<std::string> list;
@@ -165,13 +186,14 @@ void OptionSet::add(const std::string& key, std::vector<std::string>& value,
                         value = list;
                       },
                       [&value] { return json(value); }});
+  describe_last(OptionKind::choices, {}, choices);
 }
 
 void OptionSet::add_choice(const std::string& key, const std::string& help,
                            const std::vector<std::string>& choices,
                            std::function<void(std::size_t)> assign,
                            std::function<std::size_t()> current) {
-  options_.push_back({key, help, join(choices, "|"), false,
+  options_.push_back({key, help, join(choices, "|"),
                       [choices, assign](const json& given) {
                         const auto found = given.is_string()
                                                ? std::find(choices.begin(), choices.end(),
@@ -181,6 +203,13 @@ void OptionSet::add_choice(const std::string& key, const std::string& help,
                         assign(static_cast<std::size_t>(found - choices.begin()));
                       },
                       [choices, current] { return json(choices[current()]); }});
+  describe_last(OptionKind::choice, {}, choices);
+}
+
+void OptionSet::describe_last(OptionKind kind, Range range, std::vector<std::string> choices) {
+  options_.back().kind = kind;
+  options_.back().range = range;
+  options_.back().choices = std::move(choices);
 }
 
 void OptionSet::when_assigned(std::function<void()> then) {
@@ -234,7 +263,9 @@ void OptionSet::assign(const std::string& key, const json& value, const std::str
   const std::vector<Option> options =
       renamed != nullptr ? renamed->now : std::vector<Option>{find(key, origin)};
   try {
-    for (const Option& option : options) option.assign(value);
+    for (const Option& option : options) {
+      option.assign(option.is_list() ? list_of(value) : value);
+    }
   } catch (const std::string& allowed) {
     std::string given = value.dump(-1, ' ', false, json::error_handler_t::replace);
     if (given.size() > kLongestQuote) given = given.substr(0, kLongestQuote) + "...";
@@ -277,7 +308,7 @@ void OptionSet::set(const std::string& key, const std::string& text, const std::
   json value = text;
   if (opened <= 1 && !option.current().is_string()) {
     const json parsed = json::parse(text, nullptr, false);
-    if (!parsed.is_discarded()) value = parsed;
+    if (!parsed.is_discarded() && (!option.is_list() || parsed.is_array())) value = parsed;
   }
   std::vector<std::string> notices;
   assign(key, value, origin, notices);

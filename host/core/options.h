@@ -1,8 +1,8 @@
 #pragma once
 
 // A section of the configuration: named values bound to a struct, each with a line of explanation,
-// a type and a range. One table serves the JSON file, the flags and `config --print`, so that a key
-// cannot exist in one and not in the others.
+// a type and a range. One table serves the JSON file, the flags and `cfaa_gpu config`, so that a
+// key cannot exist in one and not in the others.
 //
 //   OptionSet set("alignment");
 //   set.add("alpha", options.alpha, "bandwidth of the soft assignment", positive());
@@ -43,13 +43,19 @@ inline Range between(double low, double high) {
   return {low, high};
 }
 
+enum class OptionKind { number, whole, boolean, text, choice, wholes, choices };
+
 struct Option {
-  std::string key;         // as in the JSON: "sinkhorn_iterations"
-  std::string help;        // one line
-  std::string allowed;     // "> 0", "relative|absolute", ...: for help and messages
-  bool is_switch = false;  // a bool: its flag needs no value
+  std::string key;      // as in the JSON: "sinkhorn_iterations"
+  std::string help;     // one line
+  std::string allowed;  // "> 0", "relative|absolute", ...: for help and messages
   std::function<void(const nlohmann::json&)> assign;  // throws std::string with the reason
   std::function<nlohmann::json()> current;
+  OptionKind kind = OptionKind::text;
+  Range range;                       // of numbers, and of each in a list
+  std::vector<std::string> choices;  // of words, and of each in a list
+
+  bool is_list() const { return kind == OptionKind::wholes || kind == OptionKind::choices; }
 };
 
 class OptionSet {
@@ -60,7 +66,8 @@ class OptionSet {
   void add(const std::string& key, int64_t& value, const std::string& help, Range range = {});
   void add(const std::string& key, bool& value, const std::string& help);
   void add(const std::string& key, std::string& value, const std::string& help);
-  // Lists: [300, 64]. Every element within the range, or one of `choices` and none twice.
+  // Lists: [300, 64], or "300,64", or "300 64". Every element within the range, or one of `choices`
+  // and none twice.
   void add(const std::string& key, std::vector<int64_t>& value, const std::string& help,
            Range range);
   void add(const std::string& key, std::vector<std::string>& value, const std::string& help,
@@ -116,6 +123,7 @@ class OptionSet {
     std::vector<Option> now;
   };
 
+  void describe_last(OptionKind kind, Range range = {}, std::vector<std::string> choices = {});
   void read_object(const nlohmann::json& object, const std::string& prefix,
                    const std::string& origin, const std::vector<std::string>& ignored,
                    std::vector<std::string>& notices);

@@ -25,6 +25,13 @@ int columns_of(const std::string& text) {
 
 }  // namespace
 
+bool takes_color(int descriptor) {
+  const char* no_color = std::getenv("NO_COLOR");
+  const char* kind = std::getenv("TERM");
+  return ::isatty(descriptor) == 1 && (no_color == nullptr || *no_color == '\0') &&
+         kind != nullptr && std::string_view(kind) != "dumb";
+}
+
 std::string cut_to_columns(const std::string& text, int columns) {
   std::size_t end = 0;
   for (int shown = 0; end < text.size(); ++end) {
@@ -43,10 +50,7 @@ bool Terminal::is_terminal() const {
 }
 
 bool Terminal::has_color() const {
-  const char* no_color = std::getenv("NO_COLOR");
-  const char* kind = std::getenv("TERM");
-  return is_terminal() && (no_color == nullptr || *no_color == '\0') && kind != nullptr &&
-         std::string_view(kind) != "dumb";
+  return takes_color(STDERR_FILENO);
 }
 
 int Terminal::width() const {

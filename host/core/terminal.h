@@ -14,7 +14,6 @@ class Terminal {
   static Terminal& standard_error();
 
   bool is_terminal() const;
-  // On a terminal, unless NO_COLOR (https://no-color.org) is set or TERM is "dumb".
   bool has_color() const;
   // Columns, asked for each time: a window may be resized. Where it cannot be known: 80.
   int width() const;
@@ -32,6 +31,10 @@ class Terminal {
   std::mutex mutex_;
   std::string status_;  // as drawn; "": none
 };
+
+// Whether a descriptor is a terminal that may be coloured: not where NO_COLOR
+// (https://no-color.org) is set or TERM is "dumb".
+bool takes_color(int descriptor);
 
 // The first `columns` characters of UTF-8 text.
 std::string cut_to_columns(const std::string& text, int columns);

@@ -1,41 +1,18 @@
 #include "host/eval/evaluation_config.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
-#include <charconv>
 
 #include "host/core/error.h"
 #include "host/ops/top_k.h"
 
 namespace cfaa {
-namespace {
-
-std::vector<int64_t> parse_ks(const std::string& text) {
-  std::vector<int64_t> ks;
-  const char* at = text.data();
-  const char* end = at + text.size();
-  for (;;) {
-    int64_t k = 0;
-    const auto [next, failure] = std::from_chars(at, end, k);
-    if (failure != std::errc() || k < 1 || k > kMaxTopK || (next != end && *next != ',')) {
-      throw Error(fmt::format("--k {}: is not a list of whole numbers from 1 to {} such as 5,10,20",
-                              text, kMaxTopK));
-    }
-    ks.push_back(k);
-    if (next == end) break;
-    at = next + 1;
-  }
-  std::sort(ks.begin(), ks.end());
-  ks.erase(std::unique(ks.begin(), ks.end()), ks.end());
-  return ks;
-}
-
-}  // namespace
 
 EvaluationOptions EvaluationConfig::options() const {
   EvaluationOptions options;
-  options.ks = parse_ks(k);
+  if (k.empty()) throw Error("eval.k is empty; give lengths of lists, such as 5,10,20");
+  options.ks = k;
+  std::sort(options.ks.begin(), options.ks.end());
+  options.ks.erase(std::unique(options.ks.begin(), options.ks.end()), options.ks.end());
   options.candidates = candidates;
   options.candidate_seed = static_cast<uint64_t>(candidate_seed);
   options.bootstrap = bootstrap;
@@ -45,7 +22,7 @@ EvaluationOptions EvaluationConfig::options() const {
 
 OptionSet evaluation_option_set(EvaluationConfig& config) {
   OptionSet set("eval");
-  set.add("k", config.k, "lengths of the lists to measure, such as 5,10,20");
+  set.add("k", config.k, "lengths of the lists to measure", between(1, kMaxTopK));
   set.add("mask", config.mask,
           "whose items a user is not recommended; auto: training items, and validation items when "
           "testing",

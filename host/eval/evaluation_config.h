@@ -2,7 +2,8 @@
 
 // The `eval` section of the configuration.
 
-#include <string>
+#include <cstdint>
+#include <vector>
 
 #include "host/core/options.h"
 #include "host/eval/evaluation.h"
@@ -10,14 +11,14 @@
 namespace cfaa {
 
 struct EvaluationConfig {
-  std::string k = "5,10,20";
+  std::vector<int64_t> k = {5, 10, 20};
   Mask mask = Mask::automatic;
   int64_t candidates = 0;
   int64_t candidate_seed = 0;
   int64_t bootstrap = 1000;
   int64_t bootstrap_seed = 0;
 
-  // Throws Error where `k` is not a list of whole numbers from 1 to kMaxTopK.
+  // Throws Error where `k` is empty.
   EvaluationOptions options() const;
 };
 

@@ -22,7 +22,7 @@ TEST_P(BenchCommand, TimesEveryOpAndWritesTheFigures) {
   const std::string alignment =
       "--precision float --filter typical_samples,coupling,vertical,horizontal,linear_last";
   const Outcome outcome = run_program(kSmall + (cuda ? alignment : "") + " --device " + GetParam() +
-                                      " --json " + folder.path("b.json"));
+                                      " --out " + folder.path("b.json"));
 
   ASSERT_EQ(outcome.code, 0) << outcome.err;
   const json figures = json::parse(read_text(folder.path("b.json")));
@@ -39,7 +39,7 @@ TEST_P(BenchCommand, TimesEveryOpAndWritesTheFigures) {
 TEST(BenchComparison, ASlowdownOverTheThresholdIsExitCodeOne) {
   const TemporaryFolder folder;
   const std::string command = kSmall + "--filter coupling_exact --precision float ";
-  ASSERT_EQ(run_program(command + "--json " + folder.path("b.json")).code, 0);
+  ASSERT_EQ(run_program(command + "--out " + folder.path("b.json")).code, 0);
   json older = json::parse(read_text(folder.path("b.json")));
 
   older["cases"][0]["seconds"]["median"] = 1e-12;

@@ -255,7 +255,7 @@ TEST_F(EmbedProgram, WhatIsWrongIsOneSentenceAndCodeTwo) {
       {"a.txt --out v.npy --layer 9", "model", "--layer 9"},
       {"a.txt --out v.npy --max-length 1", "model", "--max-length 1"},
       {"a.txt --out v.npy --dtype f8", "model", "dtype"},
-      {"model", "model", "is this a directory that prepare made?"},
+      {"model", "model", "give a directory that 'cfaa_gpu prepare' wrote"},
   };
   for (const auto& [arguments, model, expected] : cases) {
     const Outcome outcome = run(arguments, model);

@@ -196,12 +196,16 @@ TEST(HeldOut, TakesPositivesOfTheSplitAndMasksWhatWasKnown) {
 
 TEST(EvaluationConfig, SortsTheLengthsAndRefusesOthers) {
   EvaluationConfig config;
-  config.k = "20,5,10,5";
-  EXPECT_EQ(config.options().ks, (std::vector<int64_t>{5, 10, 20}));
-  for (const char* wrong : {"", "0", "5,", "5;10", "-1", "ten", "1025", "5, 10"}) {
-    config.k = wrong;
-    EXPECT_THROW(config.options(), Error) << wrong;
+  OptionSet set = evaluation_option_set(config);
+  for (const char* same : {"20,5,10,5", "20 5 10 5", "[20, 5, 10, 5]"}) {
+    set.set("k", same, "--k");
+    EXPECT_EQ(config.options().ks, (std::vector<int64_t>{5, 10, 20})) << same;
   }
+  for (const char* wrong : {"0", "5;10", "-1", "ten", "1025", "5,0", "1.5"}) {
+    EXPECT_THROW(set.set("k", wrong, "--k"), Error) << wrong;
+  }
+  config.k.clear();
+  EXPECT_THROW(config.options(), Error);
 }
 
 }  // namespace
