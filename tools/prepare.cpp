@@ -31,7 +31,7 @@ struct Arguments {
 // The counts of each step as a table that grows while the steps run.
 class StepTable {
  public:
-  void add(const StepReport& step) {
+  void add(const PrepareStep& step) {
     if (std::exchange(fresh_, false)) {
       fmt::print("\n{:<12}{:<9}{:>24}{:>20}{:>20}\n", "step", "domain", "interactions", "users",
                  "items");
@@ -105,7 +105,7 @@ void run(Arguments& arguments, const std::function<void()>& apply_flags) {
     }
     if (!arguments.json) print_read(domain, report);
   };
-  if (!arguments.json) events.step = [&](const StepReport& step) { table.add(step); };
+  if (!arguments.json) events.step = [&](const PrepareStep& step) { table.add(step); };
   const json report = prepare(arguments.request, pool, events);
   if (arguments.json) {
     print_json(report);

@@ -187,7 +187,7 @@ class Steps {
   }
 
   void note(const std::string& name, int domain, const Counts& before, const Counts& after) {
-    const StepReport report{name, domains_[domain].name, before, after};
+    const PrepareStep report{name, domains_[domain].name, before, after};
     steps_.push_back({{"step", name},
                       {"domain", report.domain},
                       {"before", to_json(report.before)},

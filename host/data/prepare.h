@@ -25,7 +25,7 @@ struct PrepareRequest {
 };
 
 // What a step did to a domain.
-struct StepReport {
+struct PrepareStep {
   std::string step, domain;
   Counts before, after;
 };
@@ -34,7 +34,7 @@ struct StepReport {
 struct PrepareEvents {
   std::function<void(const std::string& domain, uint64_t bytes)> reading;
   std::function<void(const std::string& domain, const ReadReport&)> read;
-  std::function<void(const StepReport&)> step;
+  std::function<void(const PrepareStep&)> step;
 };
 
 // Returns what was written to prepare.json. Throws Error and leaves `out` as it was where an input,
