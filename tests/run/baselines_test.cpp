@@ -147,7 +147,7 @@ TEST_P(Baselines, RowsThatReadNoTextFindTheGroups) {
   for (const char* name : {"itemknn", "rp3beta", "ease", "ials"}) {
     BaselineRequest request;
     request.name = name;
-    request.evaluation.eval.k = "5,10";
+    request.evaluation.eval.k = {5, 10};
 
     const BaselineReport report = measure_baseline(context(), domain, request);
 

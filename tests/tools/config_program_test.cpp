@@ -37,7 +37,7 @@ TEST(ConfigProgram, MachineOutputHasTypesAndBounds) {
   EXPECT_EQ(keys["train"]["epochs"]["default"], 7);
   EXPECT_EQ(keys["train"]["epochs"]["minimum"], 0);
   EXPECT_EQ(keys["train"]["learning_rate"]["exclusiveMinimum"], 0);
-  EXPECT_EQ(keys["train"]["loss"]["enum"], json({"bce", "bpr"}));
+  EXPECT_EQ(keys["train"]["loss"]["enum"], json::array({"bce", "bpr"}));
   EXPECT_EQ(keys["model"]["layers"]["items"]["type"], "integer");
   EXPECT_EQ(keys["prepare"]["quotes"]["type"], "boolean");
 }
