@@ -44,7 +44,7 @@ std::string wrapped_entry(const std::string& name, const std::string& text, int 
   bool beside = static_cast<int>(name.size()) + 2 <= indent;
   for (const std::string& line : wrap(text, width - indent)) {
     const std::size_t filled = std::exchange(beside, false) ? name.size() : 0;
-    if (filled == 0) entry += '\n';
+    if (filled == 0 && !entry.empty()) entry += '\n';
     entry += std::string(static_cast<std::size_t>(indent) - filled, ' ') + line;
   }
   return entry + '\n';
@@ -62,7 +62,7 @@ std::vector<std::string> choices_of(const CLI::Option& option) {
 
 std::string HelpFormatter::make_usage(const CLI::App* app, std::string name) const {
   std::string usage = CLI::Formatter::make_usage(app, name);
-  return '\n' + wrapped_entry("", usage, 0, page_width()).substr(1);
+  return '\n' + wrapped_entry("", usage, 0, page_width());
 }
 
 std::string HelpFormatter::make_description(const CLI::App* app) const {
