@@ -7,7 +7,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
-#include "host/core/terminal.h"
+#include "host/core/terminal/terminal.h"
 
 namespace cfaa::bench {
 namespace {

@@ -5,8 +5,8 @@
 #include <nlohmann/json.hpp>
 
 #include "host/core/error.h"
-#include "host/run/directory_kind.h"
-#include "host/run/measure_baseline.h"
+#include "host/run/baseline/measure_baseline.h"
+#include "host/run/directory/directory_kind.h"
 #include "host/run/run_json.h"
 #include "tools/evaluation_report.h"
 

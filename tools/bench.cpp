@@ -9,7 +9,7 @@
 #include "bench/report.h"
 #include "host/core/error.h"
 #include "host/core/log.h"
-#include "host/core/quantity.h"
+#include "host/core/terminal/quantity.h"
 #include "host/device/make_context.h"
 #include "host/io/atomic_file.h"
 #include "host/io/json_file.h"

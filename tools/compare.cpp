@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "host/core/printable.h"
+#include "host/core/terminal/printable.h"
 #include "host/run/compare.h"
 #include "host/run/run_json.h"
 #include "tools/command.h"
@@ -118,7 +118,8 @@ void add_compare(CLI::App& app) {
                    "what train or 'baseline --out' wrote; seed-* folders in one count as one row")
       ->required();
   command->add_option("--metrics", arguments->request.metrics, "columns, such as NDCG@10,HR@5")
-      ->delimiter(',');
+      ->delimiter(',')
+      ->allow_extra_args(false);
   command->add_option("--domain", arguments->request.domain, "target or source")
       ->capture_default_str()
       ->check(CLI::IsMember({"target", "source"}));

@@ -10,7 +10,7 @@
 #include "host/io/json_file.h"
 #include "host/ops/alignment_config.h"
 #include "host/run/configuration.h"
-#include "host/run/directory_kind.h"
+#include "host/run/directory/directory_kind.h"
 #include "host/run/discrepancy.h"
 #include "host/run/run_json.h"
 #include "tools/command.h"

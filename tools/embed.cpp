@@ -9,8 +9,8 @@
 
 #include "host/core/error.h"
 #include "host/core/log.h"
-#include "host/core/quantity.h"
 #include "host/core/stop_signal.h"
+#include "host/core/terminal/quantity.h"
 #include "host/embed/corpus.h"
 #include "host/embed/known_reviews.h"
 #include "host/embed/model.h"
@@ -18,7 +18,7 @@
 #include "host/embed/vectors.h"
 #include "host/io/atomic_file.h"
 #include "host/run/configuration.h"
-#include "host/run/directory_kind.h"
+#include "host/run/directory/directory_kind.h"
 #include "tools/command.h"
 
 namespace cfaa::tools {

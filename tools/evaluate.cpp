@@ -7,7 +7,7 @@
 
 #include "host/core/error.h"
 #include "host/core/stopwatch.h"
-#include "host/run/directory_kind.h"
+#include "host/run/directory/directory_kind.h"
 #include "host/run/evaluate.h"
 #include "host/run/result.h"
 #include "host/run/run.h"

@@ -4,7 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "host/core/quantity.h"
+#include "host/core/terminal/quantity.h"
 #include "host/eval/user_metrics_file.h"
 #include "host/io/owned_output.h"
 #include "host/run/configuration.h"

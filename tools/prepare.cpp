@@ -9,9 +9,9 @@
 
 #include "host/core/error.h"
 #include "host/core/log.h"
-#include "host/core/printable.h"
-#include "host/core/progress.h"
-#include "host/core/quantity.h"
+#include "host/core/terminal/printable.h"
+#include "host/core/terminal/progress.h"
+#include "host/core/terminal/quantity.h"
 #include "host/run/configuration.h"
 #include "tools/command.h"
 

@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "host/core/error.h"
-#include "host/core/quantity.h"
+#include "host/core/terminal/quantity.h"
 #include "host/io/atomic_file.h"
 #include "host/io/owned_output.h"
 #include "host/run/recommend.h"

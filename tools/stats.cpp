@@ -6,8 +6,8 @@
 
 #include <nlohmann/json.hpp>
 
-#include "host/core/quantity.h"
-#include "host/run/directory_kind.h"
+#include "host/core/terminal/quantity.h"
+#include "host/run/directory/directory_kind.h"
 #include "tools/command.h"
 
 namespace cfaa::tools {

@@ -6,8 +6,8 @@
 
 #include <nlohmann/json.hpp>
 
-#include "host/core/progress.h"
-#include "host/core/quantity.h"
+#include "host/core/terminal/progress.h"
+#include "host/core/terminal/quantity.h"
 #include "tools/command.h"
 
 namespace cfaa::tools {

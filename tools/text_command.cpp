@@ -11,7 +11,7 @@
 
 #include "host/core/error.h"
 #include "host/core/log.h"
-#include "host/core/printable.h"
+#include "host/core/terminal/printable.h"
 
 namespace cfaa::tools {
 namespace {

@@ -13,7 +13,7 @@
 #include "host/core/log.h"
 #include "host/device/make_context.h"
 #include "host/run/configuration.h"
-#include "host/run/directory_kind.h"
+#include "host/run/directory/directory_kind.h"
 #include "host/run/run_json.h"
 #include "host/run/train.h"
 #include "tools/command.h"

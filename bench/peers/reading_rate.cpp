@@ -14,7 +14,7 @@
 #include <cstdio>
 #include <functional>
 
-#include "host/data/read_reviews.h"
+#include "host/data/readers/read_reviews.h"
 
 namespace {
 

@@ -37,8 +37,9 @@ class EmbeddingSets {
   EmbeddingSets(Context& context, std::vector<HostSet> sets, int64_t padding = 3)
       : host_(std::move(sets)) {
     const std::size_t p = host_.size() / 2;
-    for (const HostSet& set : host_) {
+    for (HostSet& set : host_) {
       const std::vector<T> values(set.values.begin(), set.values.end());
+      set.values.assign(values.begin(), values.end());  // rounded as the op sees them
       const std::vector<T> zeros(values.size(), T(0));
       sets_.emplace_back(context, set.rows, set.cols, values, padding);
       gradients_.emplace_back(context, set.rows, set.cols, zeros, padding);

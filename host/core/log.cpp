@@ -8,8 +8,8 @@
 #include <set>
 
 #include "host/core/error.h"
-#include "host/core/printable.h"
-#include "host/core/terminal.h"
+#include "host/core/terminal/printable.h"
+#include "host/core/terminal/terminal.h"
 
 namespace cfaa {
 namespace {

@@ -9,7 +9,7 @@
 #include <set>
 
 #include "host/core/error.h"
-#include "host/core/printable.h"
+#include "host/core/terminal/printable.h"
 #include "host/data/domain_index.h"
 #include "host/data/review.h"
 #include "host/data/review_text.h"

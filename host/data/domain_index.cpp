@@ -4,7 +4,7 @@
 
 #include <cstring>
 
-#include "host/core/printable.h"
+#include "host/core/terminal/printable.h"
 
 namespace cfaa {
 namespace {

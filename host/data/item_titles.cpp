@@ -5,8 +5,8 @@
 #include <algorithm>
 
 #include "host/core/error.h"
-#include "host/data/record_chunks.h"
-#include "host/data/review_format.h"
+#include "host/data/readers/record_chunks.h"
+#include "host/data/readers/review_format.h"
 #include "host/io/mapped_file.h"
 #include "host/io/utf8.h"
 

@@ -12,7 +12,7 @@
 
 #include "host/data/dataset.h"
 #include "host/data/prepare_options.h"
-#include "host/data/read_reviews.h"
+#include "host/data/readers/read_reviews.h"
 #include "host/io/output_file.h"
 
 namespace cfaa {

@@ -10,7 +10,7 @@
 #include "host/data/dataset.h"
 #include "host/data/item_titles.h"
 #include "host/data/keyed_draw.h"
-#include "host/data/review_format.h"
+#include "host/data/readers/review_format.h"
 #include "host/data/write_domain.h"
 #include "host/io/output_file.h"
 #include "host/io/staged_directory.h"

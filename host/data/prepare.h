@@ -11,7 +11,7 @@
 
 #include "host/core/parallel.h"
 #include "host/data/prepare_options.h"
-#include "host/data/read_reviews.h"
+#include "host/data/readers/read_reviews.h"
 #include "host/data/steps.h"
 
 namespace cfaa {

@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <future>
 
-#include "host/core/progress.h"
 #include "host/core/stopwatch.h"
+#include "host/core/terminal/progress.h"
 #include "host/embed/batches.h"
 
 namespace cfaa {

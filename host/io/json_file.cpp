@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "host/core/printable.h"
+#include "host/core/terminal/printable.h"
 #include "host/io/mapped_file.h"
 
 namespace cfaa {

@@ -1,7 +1,7 @@
 #include "host/run/ranking_model.h"
 
-#include "host/run/directory_kind.h"
-#include "host/run/kept_baseline.h"
+#include "host/run/baseline/kept_baseline.h"
+#include "host/run/directory/directory_kind.h"
 #include "host/run/run.h"
 
 namespace cfaa {

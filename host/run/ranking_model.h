@@ -10,7 +10,7 @@
 
 #include "host/core/context.h"
 #include "host/data/dataset.h"
-#include "host/run/run_directory.h"
+#include "host/run/directory/run_directory.h"
 #include "host/run/signal_model.h"
 #include "host/train/trained_model.h"
 

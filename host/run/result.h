@@ -10,7 +10,7 @@
 
 #include "host/data/dataset.h"
 #include "host/eval/evaluation.h"
-#include "host/run/run_directory.h"
+#include "host/run/directory/run_directory.h"
 
 namespace cfaa {
 

@@ -5,11 +5,11 @@
 
 #include <nlohmann/json.hpp>
 
+#include "host/run/baseline/measure_baseline.h"
 #include "host/run/compare.h"
 #include "host/run/discrepancy.h"
 #include "host/run/evaluate.h"
 #include "host/run/export.h"
-#include "host/run/measure_baseline.h"
 #include "host/run/recommend.h"
 #include "host/run/result.h"
 

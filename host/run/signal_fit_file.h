@@ -3,7 +3,7 @@
 // signals.json: the weights that a run of signals has fitted, and the loss of each prior. The
 // signals themselves are made again from the data, to the same bits.
 
-#include "host/run/run_directory.h"
+#include "host/run/directory/run_directory.h"
 #include "host/run/signal_model.h"
 
 namespace cfaa {

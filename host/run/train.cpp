@@ -8,7 +8,7 @@
 #include "host/core/error.h"
 #include "host/core/version.h"
 #include "host/eval/user_metrics_file.h"
-#include "host/run/run_lock.h"
+#include "host/run/directory/run_lock.h"
 #include "host/run/signal_fit_file.h"
 
 namespace cfaa {

@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "host/core/error.h"
-#include "host/data/delimited.h"
+#include "host/data/readers/delimited.h"
 #include "host/io/utf8.h"
 
 namespace cfaa {

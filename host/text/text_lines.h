@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "host/data/record_chunks.h"
+#include "host/data/readers/record_chunks.h"
 
 namespace cfaa {
 

@@ -8,8 +8,8 @@
 
 #include "host/core/error.h"
 #include "host/core/log.h"
-#include "host/core/progress.h"
-#include "host/core/quantity.h"
+#include "host/core/terminal/progress.h"
+#include "host/core/terminal/quantity.h"
 #include "host/eval/evaluation.h"
 #include "host/eval/metric_name.h"
 #include "host/eval/user_metrics_file.h"

@@ -15,7 +15,7 @@
 
 namespace cfaa {
 
-// Where it writes; a run's are named by host/run/run_directory.h.
+// Where it writes; a run's are named by host/run/directory/run_directory.h.
 struct TrainFiles {
   std::filesystem::path folder;       // of all the others
   std::filesystem::path checkpoints;  // a folder

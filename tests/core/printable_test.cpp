@@ -1,4 +1,4 @@
-#include "host/core/printable.h"
+#include "host/core/terminal/printable.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "host/core/progress.h"
+#include "host/core/terminal/progress.h"
 
 #include <gtest/gtest.h>
 #include <sys/ioctl.h>
@@ -8,7 +8,7 @@
 #include <thread>
 
 #include "host/core/log.h"
-#include "host/core/quantity.h"
+#include "host/core/terminal/quantity.h"
 #include "tests/pseudo_terminal.h"
 #include "tests/temporary_folder.h"
 

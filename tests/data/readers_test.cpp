@@ -1,9 +1,9 @@
 #include <gtest/gtest.h>
 
 #include "host/core/error.h"
-#include "host/data/python_literal.h"
-#include "host/data/record_chunks.h"
-#include "host/data/review_format.h"
+#include "host/data/readers/python_literal.h"
+#include "host/data/readers/record_chunks.h"
+#include "host/data/readers/review_format.h"
 #include "tests/data/raw_reviews.h"
 #include "tests/refusal.h"
 

@@ -18,8 +18,8 @@
 #include "host/eval/user_metrics_file.h"
 #include "host/io/content_hash.h"
 #include "host/io/json_file.h"
+#include "host/run/directory/run_directory.h"
 #include "host/run/result.h"
-#include "host/run/run_directory.h"
 #include "host/text/tokenizer.h"
 #include "host/train/checkpoint.h"
 

@@ -1,11 +1,11 @@
-#include "host/run/baselines.h"
+#include "host/run/baseline/baselines.h"
 
 #include <gtest/gtest.h>
 
 #include "host/core/error.h"
 #include "host/eval/evaluation.h"
-#include "host/run/matrix_factorization.h"
-#include "host/run/measure_baseline.h"
+#include "host/run/baseline/matrix_factorization.h"
+#include "host/run/baseline/measure_baseline.h"
 #include "tests/compare.h"
 #include "tests/on_device.h"
 

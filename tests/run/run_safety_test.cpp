@@ -9,7 +9,7 @@
 #include <set>
 #include <thread>
 
-#include "host/run/run_lock.h"
+#include "host/run/directory/run_lock.h"
 #include "tests/paths.h"
 #include "tests/run/small_runs.h"
 

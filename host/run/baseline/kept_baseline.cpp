@@ -1,4 +1,4 @@
-#include "host/run/kept_baseline.h"
+#include "host/run/baseline/kept_baseline.h"
 
 #include <fmt/format.h>
 

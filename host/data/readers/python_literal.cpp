@@ -1,4 +1,4 @@
-#include "host/data/python_literal.h"
+#include "host/data/readers/python_literal.h"
 
 #include <fmt/format.h>
 

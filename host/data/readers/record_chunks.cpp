@@ -1,4 +1,4 @@
-#include "host/data/record_chunks.h"
+#include "host/data/readers/record_chunks.h"
 
 #include <fmt/format.h>
 
@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "host/core/error.h"
-#include "host/data/delimited.h"
+#include "host/data/readers/delimited.h"
 
 namespace cfaa {
 namespace {

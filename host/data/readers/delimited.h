@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "host/data/record_chunks.h"
+#include "host/data/readers/record_chunks.h"
 #include "host/data/review.h"
 
 namespace cfaa {

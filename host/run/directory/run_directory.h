@@ -11,7 +11,7 @@
 //   result.json         metrics of the test split, both domains (host/run/result.h)
 //   target_users.tsv    the same, user by user (host/eval/user_metrics_file.h)
 //   source_users.tsv
-//   run.lock            while it is trained (host/run/run_lock.h)
+//   run.lock            while it is trained (host/run/directory/run_lock.h)
 //
 // A folder of several seeds holds seed-0, seed-1, ..., each of which is a run.
 
@@ -19,7 +19,7 @@
 #include <string>
 #include <vector>
 
-#include "host/run/embedding_identity.h"
+#include "host/run/directory/embedding_identity.h"
 #include "host/train/run_config.h"
 #include "host/train/trainer.h"
 
@@ -36,7 +36,7 @@ class RunDirectory {
   std::filesystem::path result() const { return path_ / "result.json"; }
   std::filesystem::path signals() const { return path_ / "signals.json"; }
   std::filesystem::path best() const { return path_ / "best"; }  // without the suffix
-  // Of a baseline (host/run/kept_baseline.h).
+  // Of a baseline (host/run/baseline/kept_baseline.h).
   std::filesystem::path baseline() const { return path_ / "baseline.json"; }
   std::filesystem::path baseline_arrays() const { return path_ / "baseline.safetensors"; }
   std::filesystem::path user_metrics(const std::string& domain) const;

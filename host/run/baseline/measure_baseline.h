@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-#include "host/run/baselines.h"
+#include "host/run/baseline/baselines.h"
 #include "host/run/evaluate.h"
 #include "host/run/result.h"
 
@@ -46,7 +46,7 @@ BaselineReport measure_baseline(Context& context, const Domain& domain,
                                 const BaselineRequest& request);
 
 // result.json and the users' metrics in the form that a run has them, so that `compare` reads both.
-// The model is kept beside (host/run/kept_baseline.h). `dataset` is the hash of the data.
+// The model is kept beside (host/run/baseline/kept_baseline.h). `dataset` is the hash of the data.
 void write_baseline(const RunDirectory& place, const BaselineReport& report,
                     const std::string& dataset, const Domain& domain);
 

@@ -7,10 +7,10 @@
 #include <string>
 #include <string_view>
 
-#include "host/data/delimited.h"
-#include "host/data/json_lines.h"
 #include "host/data/prepare_options.h"
-#include "host/data/record_chunks.h"
+#include "host/data/readers/delimited.h"
+#include "host/data/readers/json_lines.h"
+#include "host/data/readers/record_chunks.h"
 #include "host/data/review.h"
 
 namespace cfaa {

@@ -7,7 +7,7 @@
 #include <optional>
 #include <string>
 
-#include "host/run/baselines.h"
+#include "host/run/baseline/baselines.h"
 #include "host/run/ranking_model.h"
 
 namespace cfaa {

@@ -1,4 +1,4 @@
-#include "host/data/delimited.h"
+#include "host/data/readers/delimited.h"
 
 #include <fmt/format.h>
 

@@ -11,7 +11,7 @@
 
 #include "host/core/context.h"
 #include "host/data/dataset.h"
-#include "host/run/baselines.h"
+#include "host/run/baseline/baselines.h"
 
 namespace cfaa {
 

@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "host/data/json_lines.h"
+#include "host/data/readers/json_lines.h"
 #include "host/data/review.h"
 
 namespace cfaa {

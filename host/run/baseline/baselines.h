@@ -4,7 +4,8 @@
 // (`cfaa_gpu baseline`). They learn from a domain's training split: each of the signals of
 // host/signals/signal.h by itself, with whole item-item matrices, and
 //
-//   mf           matrix factorisation with a pairwise loss: host/run/matrix_factorization.h
+//   mf           matrix factorisation with a pairwise loss:
+//   host/run/baseline/matrix_factorization.h
 
 #include <cstdint>
 #include <memory>

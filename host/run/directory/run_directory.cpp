@@ -1,4 +1,4 @@
-#include "host/run/run_directory.h"
+#include "host/run/directory/run_directory.h"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "host/core/terminal.h"
+#include "host/core/terminal/terminal.h"
 
 #include <sys/ioctl.h>
 #include <unistd.h>

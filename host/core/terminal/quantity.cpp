@@ -1,4 +1,4 @@
-#include "host/core/quantity.h"
+#include "host/core/terminal/quantity.h"
 
 #include <fmt/format.h>
 

@@ -1,9 +1,9 @@
-#include "host/run/directory_kind.h"
+#include "host/run/directory/directory_kind.h"
 
 #include <fmt/format.h>
 
 #include "host/core/error.h"
-#include "host/run/run_directory.h"
+#include "host/run/directory/run_directory.h"
 
 namespace cfaa {
 namespace {

@@ -1,4 +1,4 @@
-#include "host/data/read_reviews.h"
+#include "host/data/readers/read_reviews.h"
 
 #include <fmt/format.h>
 
@@ -10,10 +10,10 @@
 #include <utility>
 
 #include "host/core/error.h"
-#include "host/core/printable.h"
+#include "host/core/terminal/printable.h"
 #include "host/data/id_table.h"
 #include "host/data/item_titles.h"
-#include "host/data/record_chunks.h"
+#include "host/data/readers/record_chunks.h"
 
 namespace cfaa {
 namespace {

@@ -1,4 +1,4 @@
-#include "host/run/matrix_factorization.h"
+#include "host/run/baseline/matrix_factorization.h"
 
 #include <fmt/format.h>
 
@@ -6,9 +6,9 @@
 
 #include "host/core/error.h"
 #include "host/core/log.h"
-#include "host/core/progress.h"
-#include "host/core/quantity.h"
 #include "host/core/tensor.h"
+#include "host/core/terminal/progress.h"
+#include "host/core/terminal/quantity.h"
 #include "host/eval/evaluation.h"
 #include "host/model/normal_init.h"
 #include "host/ops/adam.h"

@@ -1,4 +1,4 @@
-#include "host/run/run_lock.h"
+#include "host/run/directory/run_lock.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -12,7 +12,7 @@
 #include <string>
 
 #include "host/core/error.h"
-#include "host/run/run_directory.h"
+#include "host/run/directory/run_directory.h"
 
 namespace cfaa {
 namespace {

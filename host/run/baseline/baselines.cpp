@@ -1,4 +1,4 @@
-#include "host/run/baselines.h"
+#include "host/run/baseline/baselines.h"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "host/data/review_format.h"
+#include "host/data/readers/review_format.h"
 
 #include <fmt/format.h>
 
@@ -10,7 +10,7 @@
 
 #include "host/core/error.h"
 #include "host/core/options.h"
-#include "host/data/python_literal.h"
+#include "host/data/readers/python_literal.h"
 
 namespace cfaa {
 namespace {

@@ -1,4 +1,4 @@
-#include "host/core/progress.h"
+#include "host/core/terminal/progress.h"
 
 #include <fmt/format.h>
 
@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "host/core/log.h"
-#include "host/core/quantity.h"
-#include "host/core/terminal.h"
+#include "host/core/terminal/quantity.h"
+#include "host/core/terminal/terminal.h"
 
 namespace cfaa {
 namespace {

@@ -1,4 +1,4 @@
-#include "host/run/measure_baseline.h"
+#include "host/run/baseline/measure_baseline.h"
 
 #include <fmt/format.h>
 
@@ -6,8 +6,8 @@
 
 #include "host/core/error.h"
 #include "host/core/stopwatch.h"
-#include "host/run/kept_baseline.h"
-#include "host/run/matrix_factorization.h"
+#include "host/run/baseline/kept_baseline.h"
+#include "host/run/baseline/matrix_factorization.h"
 #include "host/run/signal_model.h"
 
 namespace cfaa {

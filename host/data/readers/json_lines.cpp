@@ -1,4 +1,4 @@
-#include "host/data/json_lines.h"
+#include "host/data/readers/json_lines.h"
 
 #include <fmt/format.h>
 #include <simdjson.h>
@@ -8,7 +8,7 @@
 #include <cmath>
 #include <cstring>
 
-#include "host/data/record_chunks.h"
+#include "host/data/readers/record_chunks.h"
 #include "host/io/utf8.h"
 
 namespace cfaa {

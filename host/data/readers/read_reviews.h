@@ -12,7 +12,7 @@
 #include "host/core/parallel.h"
 #include "host/data/interactions.h"
 #include "host/data/prepare_options.h"
-#include "host/data/review_format.h"
+#include "host/data/readers/review_format.h"
 #include "host/io/input_stream.h"
 
 namespace cfaa {

@@ -1,4 +1,4 @@
-#include "host/run/embedding_identity.h"
+#include "host/run/directory/embedding_identity.h"
 
 #include <fmt/format.h>
 
