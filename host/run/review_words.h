@@ -16,7 +16,7 @@ namespace cfaa {
 // without control characters; "" where there is no text.
 class ReviewWords {
  public:
-  static constexpr int kMostCharacters = 80;
+  static constexpr int kMostCharacters = 52;
 
   explicit ReviewWords(const Domain& domain);
 
