@@ -15,11 +15,16 @@
 namespace cfaa::test {
 namespace {
 
-// A batch in host memory.
+// A batch in host memory. The assembler refers to its settings, so they are kept here.
 class Assembled {
+  const ModelOptions model_;
+  const TrainOptions train_;
+
  public:
   Assembled(const SmallWorld& world, const ModelOptions& model, const TrainOptions& train)
-      : assembler(world.data(), model, train),
+      : model_(model),
+        train_(train),
+        assembler(world.data(), model_, train_),
         layout_(assembler.shape()),
         memory_(std::aligned_alloc(256, (layout_.bytes() + 255) / 256 * 256), std::free),
         batch(layout_.at(memory_.get())) {}
