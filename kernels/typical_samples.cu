@@ -100,150 +100,6 @@ __device__ void restore_order(Vector m, int k) {
   __syncthreads();
 }
 
-// How a column is scaled: x = (z - centre) / spread * unit.
-template <class T>
-struct ColumnScale {
-  T centre, spread, bandwidth;  // spread and bandwidth are the pair's
-  T deviation;                  // of the column itself
-  double unit;
-  bool finite;
-};
-
-// Both blocks of a pair find the pair's spread, in the same order and so with the same bits.
-template <class T>
-__device__ ColumnScale<T> scale_of(const TypicalProblem<T>& problem, int s, int q) {
-  const int pair = s % problem.pairs;
-  const TypicalSet<T> source = problem.set[pair], target = problem.set[pair + problem.pairs];
-  const Extent source_extent = extent_of(source, q), target_extent = extent_of(target, q);
-  const double half = max(source_extent.half, target_extent.half);
-  const int exponent = half > 0 && half < HUGE_VAL ? std::ilogb(half) : 0;
-  const Statistics of_source = statistics_of(source, q, source_extent.low, exponent);
-  const Statistics of_target = statistics_of(target, q, target_extent.low, exponent);
-  const Statistics own = s < problem.pairs ? of_source : of_target;
-  const double own_low = s < problem.pairs ? source_extent.low : target_extent.low;
-
-  ColumnScale<T> scale;
-  scale.centre = T(std::ldexp(std::ldexp(own_low, -exponent) + own.mean, exponent));
-  scale.spread = T(std::ldexp(std::sqrt((of_source.variance + of_target.variance) / 2), exponent));
-  scale.deviation = T(std::ldexp(std::sqrt(own.variance), exponent));
-  scale.finite = std::isfinite(scale.spread) && std::isfinite(own.variance);
-  const double spread = scale.spread;
-  const double wanted = problem.relative ? 1 / problem.alpha : spread / problem.alpha * spread;
-  const double limit = kLargestBandwidth<T>;
-  scale.bandwidth = scale.spread > 0 ? T(min(max(wanted, 1 / limit), limit)) : T(0);
-  scale.unit = exponent_unit(scale.bandwidth);
-  return scale;
-}
-
-// One column and its samples, in shared memory or in global scratch.
-template <class T, class Vector>
-struct SampledColumn {
-  int n, k;
-  Partials<T> partials;
-  Vector x;        // (sort_capacity(n))
-  Vector nearest;  // (n)  of each x, the sample next to it
-  Vector log_sum;  // (n)  log2 of the softmax's denominator, against the nearest sample's weight
-  Vector m;        // (k)
-
-  __device__ SampledColumn(SharedArena& arena, T* scratch, int rows, int samples)
-      : n(rows), k(samples) {
-    partials = take_partials<T>(arena);
-    x = take_vector<Vector>(arena, scratch, sort_capacity(n));
-    nearest = take_vector<Vector>(arena, scratch, n);
-    log_sum = take_vector<Vector>(arena, scratch, n);
-    m = take_vector<Vector>(arena, scratch, k);
-  }
-
-  // Sorts column q of `set`, scaled, and puts the samples at its midpoint quantiles.
-  __device__ void start(const TypicalSet<T>& set, int q, const ColumnScale<T>& scale) const {
-    for (int i = threadIdx.x; i < n; i += kPairThreads) {
-      x[i] = scaled(set.z[i * set.stride + q], scale.centre, scale.spread, scale.unit);
-    }
-    block_sort(x, n, std::numeric_limits<T>::infinity());
-    for (int j = threadIdx.x; j < k; j += kPairThreads) {
-      const double position = min(max((j + 0.5) * n / k - 0.5, 0.0), double(n - 1));
-      const int below = min(int(position), n - 1), above = min(below + 1, n - 1);
-      const double low = T(x[below]), high = T(x[above]);
-      m[j] = T(low + (position - below) * (high - low));
-    }
-    __syncthreads();
-  }
-
-  __device__ Point<T> point(int i) const {
-    const T near = nearest[i];
-    return {near, 2 * T(x[i]) - near};
-  }
-
-  // log_sum_i = log2 sum_j 2^((x_i - nearest_i)^2 - (x_i - m_j)^2)
-  __device__ void assign() const {
-    for (int i = threadIdx.x; i < n; i += kPairThreads) {
-      nearest[i] = nearest_sample(T(x[i]), k, [this](int j) -> T { return m[j]; });
-    }
-    __syncthreads();
-    sum_rows<T>(
-        n, k, partials, [this](int i) -> Point<T> { return point(i); },
-        [this](int j) -> T { return m[j]; },
-        [](Two<T>& sum, const Point<T>& p, T mj) { sum.a += p.weight(mj, 0); },
-        [this](int i, const Two<T>& sum) { log_sum[i] = std::log2(sum.a); });
-  }
-
-  // s_j = sum_i Psi_ij, m_j = sum_i Psi_ij x_i / s_j; moved(j, m_j before, s_j) for every sample.
-  template <class Moved>
-  __device__ void move_samples(Moved moved) const {
-    struct Row {
-      Point<T> point;
-      T x, offset;
-    };
-    sum_rows<T>(
-        k, n, partials, [this](int j) -> T { return m[j]; },
-        [this](int i) -> Row {
-          return {point(i), x[i], -T(log_sum[i])};
-        },
-        [](Two<T>& sum, T mj, const Row& row) {
-          const T psi = row.point.weight(mj, row.offset);
-          sum.a += psi;
-          sum.b = std::fma(psi, row.x, sum.b);
-        },
-        [this, moved](int j, const Two<T>& sum) {
-          const T before = m[j];
-          if (sum.a > 0) m[j] = sum.b / sum.a;
-          moved(j, before, sum.a);
-        });
-    restore_order<T>(m, k);
-  }
-
-  // The samples times `from_unit` from `centre` on; returns their standard deviation.
-  __device__ double write_samples(T centre, double from_unit, T* samples) const {
-    double sum = 0, squares = 0;
-    for (int j = threadIdx.x; j < k; j += kPairThreads) {
-      const double mj = T(m[j]);
-      samples[j] = T(double(centre) + mj * from_unit);
-      sum += mj;
-    }
-    const double mean = block_sum(sum) / k;
-    for (int j = threadIdx.x; j < k; j += kPairThreads) {
-      const double deviation = double(T(m[j])) - mean;
-      squares += deviation * deviation;
-    }
-    return std::sqrt(block_sum(squares) / k) * from_unit;
-  }
-};
-
-// Of a column with NaN or infinity.
-template <class T>
-__device__ void report_not_finite(const TypicalProblem<T>& problem, int s, int q) {
-  const T nan = std::numeric_limits<T>::quiet_NaN();
-  const int64_t column = int64_t{s} * problem.attributes + q;
-  for (int64_t j = threadIdx.x; j < problem.k; j += kPairThreads) {
-    const int64_t at = column * problem.k + j;
-    problem.out.samples.data[at] = problem.out.previous.data[at] = nan;
-    problem.out.weight.data[at] = nan;
-  }
-  if (threadIdx.x != 0) return;
-  problem.out.column_std.data[column] = problem.out.sample_std.data[column] = nan;
-  latch_fault(problem.latch, FaultCode::not_finite, FaultSite::typical_samples, s, q);
-}
-
 // report: typical_samples_kernel<T,Shared<T>> threads=256 shared=(2048+3*N+K)*T bytes=S*D*(N+3*K)*T
 //   flops=13*I*S*D*N*K exps=2*I*S*D*N*K
 // report: typical_samples_kernel<T,T*> threads=256 shared=2048*T bytes=S*D*(N+3*K)*T
@@ -253,43 +109,129 @@ __global__ void __launch_bounds__(kPairThreads, kBlocksPerProcessor<T, Vector>)
     typical_samples_kernel(const TypicalProblem<T> problem) {
   const int q = blockIdx.x, s = blockIdx.y, pair = s % problem.pairs;
   const TypicalSet<T> set = problem.set[s];
+  const int n = set.n, k = problem.k, thread = threadIdx.x;
   const int64_t column_index = int64_t{s} * problem.attributes + q;
   const int64_t pair_index = int64_t{pair} * problem.attributes + q;
 
-  const ColumnScale<T> scale = scale_of(problem, s, q);
-  if (threadIdx.x == 0) {
-    problem.out.centre.data[column_index] = scale.centre;
-    problem.out.column_std.data[column_index] = scale.deviation;
+  SharedArena arena;
+  const Partials<T> partials = take_partials<T>(arena);
+  T* scratch = problem.scratch + column_index * problem.scratch_count;
+  const Vector x = take_vector<Vector>(arena, scratch, sort_capacity(n));
+  const Vector nearest = take_vector<Vector>(arena, scratch, n);
+  const Vector log_sum = take_vector<Vector>(arena, scratch, n);
+  const Vector m = take_vector<Vector>(arena, scratch, k);
+
+  // Both blocks of a pair find the pair's spread, in the same order and so with the same bits.
+  const TypicalSet<T> source = problem.set[pair], target = problem.set[pair + problem.pairs];
+  const Extent source_extent = extent_of(source, q), target_extent = extent_of(target, q);
+  const double half = max(source_extent.half, target_extent.half);
+  const int exponent = half > 0 && half < HUGE_VAL ? std::ilogb(half) : 0;
+  const Statistics of_source = statistics_of(source, q, source_extent.low, exponent);
+  const Statistics of_target = statistics_of(target, q, target_extent.low, exponent);
+  const Statistics own = s < problem.pairs ? of_source : of_target;
+  const double own_low = s < problem.pairs ? source_extent.low : target_extent.low;
+
+  const T centre = T(std::ldexp(std::ldexp(own_low, -exponent) + own.mean, exponent));
+  const T spread =
+      T(std::ldexp(std::sqrt((of_source.variance + of_target.variance) / 2), exponent));
+  const double wanted =
+      problem.relative ? 1 / problem.alpha : double(spread) / problem.alpha * double(spread);
+  const double limit = kLargestBandwidth<T>;
+  const T bandwidth = spread > 0 ? T(min(max(wanted, 1 / limit), limit)) : T(0);
+  const double unit = exponent_unit(bandwidth);
+  const bool finite = std::isfinite(spread) && std::isfinite(own.variance);
+  const T nan = std::numeric_limits<T>::quiet_NaN();
+  if (thread == 0) {
+    problem.out.centre.data[column_index] = centre;
+    problem.out.column_std.data[column_index] =
+        finite ? T(std::ldexp(std::sqrt(own.variance), exponent)) : nan;
   }
-  if (threadIdx.x == 0 && s == pair) {
-    problem.out.spread.data[pair_index] = scale.spread;
-    problem.out.bandwidth.data[pair_index] = scale.bandwidth;
+  if (thread == 0 && s == pair) {
+    problem.out.spread.data[pair_index] = spread;
+    problem.out.bandwidth.data[pair_index] = bandwidth;
   }
-  if (!scale.finite) {
-    report_not_finite(problem, s, q);
+  T* samples = problem.out.samples.data + column_index * k;
+  T* previous = problem.out.previous.data + column_index * k;
+  T* weight = problem.out.weight.data + column_index * k;
+  if (!finite) {
+    for (int j = thread; j < k; j += kPairThreads) samples[j] = previous[j] = weight[j] = nan;
+    if (thread != 0) return;
+    problem.out.sample_std.data[column_index] = nan;
+    latch_fault(problem.latch, FaultCode::not_finite, FaultSite::typical_samples, s, q);
     return;
   }
 
-  SharedArena arena;
-  const SampledColumn<T, Vector> column(
-      arena, problem.scratch + column_index * problem.scratch_count, set.n, problem.k);
-  T* previous = problem.out.previous.data + column_index * problem.k;
-  T* weight = problem.out.weight.data + column_index * problem.k;
-  column.start(set, q, scale);
+  // Start at the midpoint quantiles.
+  for (int i = thread; i < n; i += kPairThreads) {
+    x[i] = scaled(set.z[i * set.stride + q], centre, spread, unit);
+  }
+  block_sort(x, n, std::numeric_limits<T>::infinity());
+  for (int j = thread; j < k; j += kPairThreads) {
+    const double position = min(max((j + 0.5) * n / k - 0.5, 0.0), double(n - 1));
+    const int below = min(int(position), n - 1), above = min(below + 1, n - 1);
+    const double low = T(x[below]), high = T(x[above]);
+    m[j] = T(low + (position - below) * (high - low));
+  }
+  __syncthreads();
+
+  struct Row {
+    Point<T> point;
+    T x, offset;
+  };
+  const auto point = [=](int i) -> Point<T> {
+    const T near = nearest[i];
+    return {near, 2 * T(x[i]) - near};
+  };
+  const auto sample = [=](int j) -> T { return m[j]; };
+  const double from_unit = spread > 0 ? double(spread) / unit : 0;
+
   for (int iteration = 1; iteration <= problem.iterations; ++iteration) {
     const bool last = iteration == problem.iterations;
-    column.assign();
-    column.move_samples([=](int j, T before, T sum) {
-      if (!last) return;
-      previous[j] = scale.spread > 0 ? T(double(before) / scale.unit) : T(0);
-      weight[j] = sum;
-    });
+    for (int i = thread; i < n; i += kPairThreads) {
+      nearest[i] = nearest_sample(T(x[i]), k, sample);
+    }
+    __syncthreads();
+
+    // log_sum_i = log2 sum_j 2^((x_i - nearest_i)^2 - (x_i - m_j)^2)
+    sum_rows<T>(
+        n, k, partials, point, sample,
+        [](Two<T>& sum, const Point<T>& p, T mj) { sum.a += p.weight(mj, 0); },
+        [=](int i, const Two<T>& sum) { log_sum[i] = std::log2(sum.a); });
+
+    // s_j = sum_i Psi_ij, m_j = sum_i Psi_ij x_i / s_j
+    sum_rows<T>(
+        k, n, partials, sample,
+        [=](int i) -> Row {
+          return {point(i), x[i], -T(log_sum[i])};
+        },
+        [](Two<T>& sum, T mj, const Row& row) {
+          const T psi = row.point.weight(mj, row.offset);
+          sum.a += psi;
+          sum.b = std::fma(psi, row.x, sum.b);
+        },
+        [=](int j, const Two<T>& sum) {
+          const T before = m[j];
+          if (sum.a > 0) m[j] = sum.b / sum.a;
+          if (!last) return;
+          previous[j] = spread > 0 ? T(double(before) / unit) : T(0);
+          weight[j] = sum.a;
+        });
+    restore_order<T>(m, k);
   }
 
-  const double from_unit = scale.spread > 0 ? double(scale.spread) / scale.unit : 0;
-  const double deviation = column.write_samples(
-      scale.centre, from_unit, problem.out.samples.data + column_index * problem.k);
-  if (threadIdx.x == 0) problem.out.sample_std.data[column_index] = T(deviation);
+  double sum = 0, squares = 0;
+  for (int j = thread; j < k; j += kPairThreads) {
+    const double mj = T(m[j]);
+    samples[j] = T(double(centre) + mj * from_unit);
+    sum += mj;
+  }
+  const double mean = block_sum(sum) / k;
+  for (int j = thread; j < k; j += kPairThreads) {
+    const double deviation = double(T(m[j])) - mean;
+    squares += deviation * deviation;
+  }
+  const double deviation = std::sqrt(block_sum(squares) / k) * from_unit;
+  if (thread == 0) problem.out.sample_std.data[column_index] = T(deviation);
 }
 
 }  // namespace
