@@ -1,5 +1,7 @@
 #include "tests/pseudo_terminal.h"
 
+#include <fcntl.h>
+#include <poll.h>
 #include <pty.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -12,12 +14,24 @@
 namespace cfaa::test {
 namespace {
 
-// Reads until the child has closed its end; a terminal then answers with an error.
-std::string read_all(int terminal) {
-  std::string bytes;
+void append_available(int terminal, std::string& bytes) {
   char block[4096];
   for (ssize_t count; (count = ::read(terminal, block, sizeof block)) > 0;) {
     bytes.append(block, static_cast<std::size_t>(count));
+  }
+}
+
+// What the child writes until it ends. Its end of the terminal has to be open here too: where the
+// last one is closed right after a write, Linux may answer a waiting read with an error and lose
+// what was written.
+std::string read_until_exit(int terminal, pid_t child, int& status) {
+  ::fcntl(terminal, F_SETFL, O_NONBLOCK);
+  std::string bytes;
+  for (bool ended = false; !ended;) {
+    pollfd ready{terminal, POLLIN, 0};
+    ::poll(&ready, 1, 10);
+    ended = ::waitpid(child, &status, WNOHANG) == child;
+    append_available(terminal, bytes);
   }
   return bytes;
 }
@@ -37,11 +51,10 @@ Screen run_child(int columns, bool output_too, const std::function<void()>& work
     work();
     ::_exit(0);
   }
-  ::close(theirs);
-  Screen screen = render(read_all(ours), columns);
-  ::close(ours);
   int status = 0;
-  ::waitpid(child, &status, 0);
+  Screen screen = render(read_until_exit(ours, child, status), columns);
+  ::close(theirs);
+  ::close(ours);
   screen.code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
   return screen;
 }

@@ -23,6 +23,12 @@ int columns_of(const std::string& text) {
   return columns;
 }
 
+// In one piece, so that a line is never seen half drawn.
+void write(const std::string& bytes) {
+  std::fwrite(bytes.data(), 1, bytes.size(), stderr);
+  std::fflush(stderr);
+}
+
 }  // namespace
 
 bool takes_color(int descriptor) {
@@ -59,37 +65,33 @@ int Terminal::width() const {
   return size.ws_col;
 }
 
-void Terminal::erase_status() {
-  if (status_.empty()) return;
+std::string Terminal::erasure() const {
+  if (status_.empty()) return "";
   // A window that became narrower has wrapped what was drawn: its first row is further up.
   const int rows_above = (columns_of(status_) - 1) / std::max(1, width());
-  if (rows_above > 0) std::fprintf(stderr, "\033[%dA", rows_above);
-  std::fputs("\r\033[J", stderr);
+  const std::string up = rows_above > 0 ? "\033[" + std::to_string(rows_above) + 'A' : "";
+  return up + "\r\033[J";
 }
 
 void Terminal::line(const std::string& text) {
   const std::lock_guard<std::mutex> lock(mutex_);
-  erase_status();
-  std::fprintf(stderr, "%s\n%s", text.c_str(), status_.c_str());
-  std::fflush(stderr);
+  write(erasure() + text + '\n' + status_);
 }
 
 void Terminal::status(const std::string& text) {
   if (!is_terminal()) return;
   const std::lock_guard<std::mutex> lock(mutex_);
-  erase_status();
+  const std::string erased = erasure();
   // The last column stays free: some terminals wrap as soon as it is written.
   status_ = cut_to_columns(text, std::max(1, width() - 1));
-  std::fputs(status_.c_str(), stderr);
-  std::fflush(stderr);
+  write(erased + status_);
 }
 
 void Terminal::keep_status() {
   const std::lock_guard<std::mutex> lock(mutex_);
   if (status_.empty()) return;
   status_.clear();
-  std::fputc('\n', stderr);
-  std::fflush(stderr);
+  write("\n");
 }
 
 }  // namespace cfaa

@@ -26,7 +26,8 @@ class Terminal {
   void keep_status();
 
  private:
-  void erase_status();
+  // What takes the status line off the screen.
+  std::string erasure() const;
 
   std::mutex mutex_;
   std::string status_;  // as drawn; "": none
