@@ -43,7 +43,7 @@ TEST_F(ReviewWordsOf, ALongReviewIsCutBetweenCharacters) {
 TEST_F(ReviewWordsOf, AnItemIsThatOfAReviewWithText) {
   const Domain domain = load_domain(path("data"), "target");
 
-  EXPECT_EQ(ReviewWords(domain).of_item(domain.train.item[0]), "fine");
+  EXPECT_EQ(ReviewWords(domain).of_item(domain.train.item[0]), "strings maker1");
   EXPECT_EQ(ReviewWords(domain).of(0, 15), "") << "not the user's item";
 }
 

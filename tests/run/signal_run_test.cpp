@@ -7,11 +7,9 @@
 #include <nlohmann/json.hpp>
 #include <numeric>
 
-#include "host/data/review_text.h"
 #include "host/device/make_context.h"
 #include "host/run/signal_model.h"
-#include "tests/program.h"
-#include "tests/temporary_folder.h"
+#include "tests/run/small_runs.h"
 
 namespace cfaa::test {
 namespace {
@@ -19,53 +17,11 @@ namespace {
 using nlohmann::json;
 using testing::HasSubstr;
 
-// 24 users in two groups, each of which likes half of the 16 items of a domain and writes in words
-// of its own about it.
-void write_domain(const TemporaryFolder& folder, const std::string& domain) {
-  const std::string at = "data/" + domain + "/";
-  std::filesystem::create_directories(folder.path(at));
-  const std::string header =
-      "user_id:token\titem_id:token\trating:float\tlabel:float\ttimestamp:float\n";
-  std::string train = header, valid = header, test = header;
-  std::vector<std::string> texts;
-  std::string users = "index\tuser_id\ttraining_interactions\n";
-  std::string items = "index\titem_id\ttraining_interactions\n";
-  for (int i = 0; i < 16; ++i) {
-    items += std::to_string(i) + "\ti" + std::to_string(100 + i) + "\t9\n";
-  }
-  for (int u = 0; u < 24; ++u) {
-    const std::string user = "u" + std::to_string(100 + u);
-    users += std::to_string(u) + "\t" + user + "\t6\n";
-    for (int i = 0; i < 8; ++i) {
-      std::string& rows = i == u / 2 % 8 ? test : i == (u / 2 + 3) % 8 ? valid : train;
-      rows += user + "\ti" + std::to_string(100 + u % 2 * 8 + i) + "\t5\t1\t0\n";
-      if (&rows != &train) continue;
-      texts.push_back(std::string(u % 2 == 0 ? "strings" : "drums") + " maker" +
-                      std::to_string(i % 3));
-    }
-  }
-  write_text(folder.path(at + "users.tsv"), users);
-  write_text(folder.path(at + "items.tsv"), items);
-  write_text(folder.path(at + domain + ".train.inter"), train);
-  write_text(folder.path(at + domain + ".valid.inter"), valid);
-  write_text(folder.path(at + domain + ".test.inter"), test);
-  OutputFile text(folder.path(at + domain + ".train.text"));
-  write_review_text(text, {texts.begin(), texts.end()});
-  text.close();
-}
-
-class SignalRun : public testing::Test {
+class SignalRun : public SmallRuns {
  protected:
-  SignalRun() {
-    write_domain(folder_, "source");
-    write_domain(folder_, "target");
-  }
-  std::string path(const std::string& name) const { return folder_.path(name); }
   Outcome train(const std::string& out, const std::string& more = "") const {
     return run_program("train " + path("data") + " --out " + path(out) + " --json " + more);
   }
-
-  TemporaryFolder folder_;
 };
 
 TEST_F(SignalRun, IsWhatTrainingWithoutAConfigurationMakes) {
