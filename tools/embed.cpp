@@ -117,7 +117,7 @@ LineFormat line_format(const std::string& name, const std::string& path) {
 
 // What both forms say of the engine.
 void add_engine(json& summary, LoadedModel& loaded) {
-  summary["device"] = loaded.model().identity["device"];
+  summary["device"] = shown(loaded.model().identity.at("device"));
   summary["engine"] = loaded.model().engine.description();
   summary["precision"] = loaded.precision();
   summary["max_length"] = loaded.model().max_length;

@@ -12,6 +12,7 @@
 #include "host/core/dtype.h"
 #include "host/embed/review_sums.h"
 #include "host/io/atomic_file.h"
+#include "host/io/json_file.h"
 #include "host/io/npy.h"
 
 namespace cfaa {
@@ -45,7 +46,7 @@ void write_reviews(const Domain& domain, int64_t width) {
   write_npy(path("review_counts.npy"), {rows}, ones.data());
   const nlohmann::json description = {{"format", 1},
                                       {"width", width},
-                                      {"settings", review_identity(domain)},
+                                      {"settings", to_json(review_identity(domain))},
                                       {"counts", nlohmann::json::object()}};
   write_file(path("embed.json"), description.dump(2) + "\n");
 }

@@ -1,5 +1,6 @@
 #include "host/embed/batches.h"
 
+#include <fmt/format.h>
 #include <xxhash.h>
 
 #include <algorithm>
@@ -102,7 +103,7 @@ void BatchEncoder::begin(const SentenceWindow& window, int64_t first, int64_t la
   vectors_.resize(unique_.size() * static_cast<std::size_t>(engine_.width()));
 }
 
-bool BatchEncoder::restore(const float* vectors, int64_t count, uint64_t key) {
+bool BatchEncoder::restore(const float* vectors, int64_t count, const std::string& key) {
   if (count > static_cast<int64_t>(order_.size())) return false;
   const int64_t width = engine_.width();
   for (int64_t i = 0; i < count; ++i) {
@@ -122,7 +123,7 @@ void BatchEncoder::append_rows(int64_t from, std::vector<float>& out) const {
   }
 }
 
-uint64_t BatchEncoder::key(int64_t count) const {
+std::string BatchEncoder::key(int64_t count) const {
   uint64_t key = 0;
   const int64_t width = engine_.width();
   const auto add = [&](const auto* values, int64_t number) {
@@ -133,7 +134,7 @@ uint64_t BatchEncoder::key(int64_t count) const {
     add(window_->tokens_of(sentence), window_->length(sentence));
     add(vectors_.data() + order_[i] * width, width);
   }
-  return key;
+  return fmt::format("{:016x}", key);
 }
 
 std::vector<BatchEncoder::Batch> BatchEncoder::batches() const {

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <string>
 #include <vector>
 
 #include "host/embed/window.h"
@@ -24,7 +25,7 @@ class BatchEncoder {
   // Rows are the different sentences, long ones first. Those that an earlier run encoded need not
   // be encoded again: `vectors` (count, width) are the first ones. False, and nothing is taken,
   // where that run's key() of them was another.
-  bool restore(const float* vectors, int64_t count, uint64_t key);
+  bool restore(const float* vectors, int64_t count, const std::string& key);
   // Encodes the rest; vector() then has them all. `done(tokens)` is called after each batch with
   // its real tokens; where it says false no other batch is begun, and encode() says false. Error
   // where the network gives NaN or infinity.
@@ -34,7 +35,7 @@ class BatchEncoder {
   // tokens and vectors of the first `count` rows.
   int64_t rows_done() const { return static_cast<int64_t>(done_); }
   void append_rows(int64_t from, std::vector<float>& out) const;
-  uint64_t key(int64_t count) const;
+  std::string key(int64_t count) const;
 
   // (width) of a sentence.
   const float* vector(int64_t sentence) const {

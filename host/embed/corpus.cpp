@@ -159,13 +159,13 @@ EmbedReport embed_to_files(const CorpusRequest& request, EmbeddingModel& model, 
   for (const fs::path& file : files) plan.files.push_back(output_place(file).string());
   plan.journal = plan.files[kVectors] + ".journal";
   plan.settings = embed_settings(options, model, split);
-  plan.settings.update(
-      {{"input", fmt::format("{} bytes with XXH3-128 {}", corpus.size(), corpus.hash())},
-       {"format", name_of(request.lines.format)},
-       {"field", request.lines.field},
-       {"id_field", request.lines.id_field},
-       {"unit", request.by_sentence ? "sentence" : "document"},
-       {"window", window.sentences}});
+  plan.settings.merge(
+      Fields{{"input", fmt::format("{} bytes with XXH3-128 {}", corpus.size(), corpus.hash())},
+             {"format", name_of(request.lines.format)},
+             {"field", request.lines.field},
+             {"id_field", request.lines.id_field},
+             {"unit", request.by_sentence ? "sentence" : "document"},
+             {"window", window.sentences}});
   if (request.limit > 0) plan.settings["limit"] = request.limit;
   plan.resumable = resumable && corpus.again();
   plan.fresh = request.fresh;
@@ -179,13 +179,13 @@ EmbedReport embed_to_files(const CorpusRequest& request, EmbeddingModel& model, 
 
   EmbedReport report;
   report.width = model.engine.width();
-  report.counts = EmbedCounts::from_json(written.state());
+  report.counts = EmbedCounts::of(written.state());
   report.resumed_at = report.counts.documents;
   const auto rows = [&] {
     return request.by_sentence ? report.counts.sentences : report.counts.documents;
   };
   if (!written.complete()) {
-    if (!written.state().is_null()) {
+    if (!written.state().empty()) {
       log_info(fmt::format("resuming after document {} of an interrupted run", report.resumed_at));
     }
     CorpusVectorSink sink(request, report.width, written);

@@ -1,7 +1,6 @@
 #include "host/embed/known_reviews.h"
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
 #include "host/core/error.h"
 #include "host/data/review_text.h"
@@ -10,7 +9,6 @@
 namespace cfaa {
 
 namespace fs = std::filesystem;
-using nlohmann::json;
 
 std::vector<fs::path> embedded_beside(const fs::path& data) {
   const fs::path here = fs::canonical(data);
@@ -27,7 +25,7 @@ std::vector<fs::path> embedded_beside(const fs::path& data) {
   return found;
 }
 
-KnownReviews::KnownReviews(const std::vector<fs::path>& directories, const json& settings) {
+KnownReviews::KnownReviews(const std::vector<fs::path>& directories, const Fields& settings) {
   for (const fs::path& directory : directories) {
     for (const char* name : {"source", "target"}) {
       try {
@@ -40,10 +38,10 @@ KnownReviews::KnownReviews(const std::vector<fs::path>& directories, const json&
             [](const Review& a, const Review& b) { return a.text < b.text; });
 }
 
-void KnownReviews::add(const fs::path& directory, const char* name, const json& settings) {
+void KnownReviews::add(const fs::path& directory, const char* name, const Fields& settings) {
   if (!fs::exists(directory / name / "embed.json")) return;
   const Domain domain = load_domain(directory, name);
-  json theirs = read_embed_json(domain).at("settings");
+  Fields theirs = read_embed_description(domain).settings;
   for (const char* own : {"dataset", "text"}) theirs.erase(own);
   if (!setting_difference(theirs, settings).empty()) return;
   const ReviewSums sums = load_review_sums(domain);

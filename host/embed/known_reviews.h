@@ -5,7 +5,6 @@
 // it, so that a review's sum has the bits that encoding it again would give.
 
 #include <filesystem>
-#include <nlohmann/json_fwd.hpp>
 #include <vector>
 
 #include "host/embed/review_sums.h"
@@ -20,8 +19,7 @@ class KnownReviews {
  public:
   // `settings`: those of embed.json that are not the data's own. Directories that do not fit, or do
   // not read, are passed over.
-  KnownReviews(const std::vector<std::filesystem::path>& directories,
-               const nlohmann::json& settings);
+  KnownReviews(const std::vector<std::filesystem::path>& directories, const Fields& settings);
 
   // Adds the sum of the text's sentences' vectors to `sum`, where it is known and of as many
   // sentences.
@@ -35,8 +33,7 @@ class KnownReviews {
     uint32_t domain = 0;
     int64_t row = 0;
   };
-  void add(const std::filesystem::path& directory, const char* name,
-           const nlohmann::json& settings);
+  void add(const std::filesystem::path& directory, const char* name, const Fields& settings);
 
   std::vector<ReviewSums> domains_;
   std::vector<Review> reviews_;  // by text

@@ -67,15 +67,14 @@ LoadedModel::LoadedModel(const EmbedOptions& options, Context& context)
   const int64_t block = layer_index(encoder.config(), wanted.layer);
   wanted.max_length = longest_sequence(encoder, *tokenizer_, wanted);
   engine_ = build_encoder(context, encoder, wanted);
-  const nlohmann::json identity = {
-      {"model", encoder.content_hash()},
-      {"tokenizer", tokenizer_hash(directory)},
-      {"layer", block},
-      {"pooling", name_of(wanted.pooling)},
-      {"unit_length", wanted.unit_length},
-      {"strip", whole},
-      {"precision", precision_},
-      {"device", context.device() == DeviceKind::cuda ? "cuda" : "cpu"}};
+  const Fields identity = {{"model", encoder.content_hash()},
+                           {"tokenizer", tokenizer_hash(directory)},
+                           {"layer", block},
+                           {"pooling", name_of(wanted.pooling)},
+                           {"unit_length", wanted.unit_length},
+                           {"strip", whole},
+                           {"precision", precision_},
+                           {"device", context.device() == DeviceKind::cuda ? "cuda" : "cpu"}};
   encoder.forget_pages();
   model_ = std::make_unique<EmbeddingModel>(
       EmbeddingModel{*tokenizer_, *engine_, wanted.max_length, identity, whole});

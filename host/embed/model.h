@@ -3,10 +3,10 @@
 // What encodes: a model that was loaded for a device.
 
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <string>
 
 #include "host/core/context.h"
+#include "host/core/fields.h"
 #include "host/embed/options.h"
 #include "host/encoder/network.h"
 #include "host/text/tokenizer.h"
@@ -17,9 +17,9 @@ struct EmbeddingModel {
   const Tokenizer& tokenizer;
   NetworkEngine& engine;
   int64_t max_length = 512;  // of a sequence; the least of what user, tokenizer and network allow
-  // What decides about a vector's bits, as plain values: model (its hash), layer, pooling,
-  // precision, device. Kept in journals and in embed.json.
-  nlohmann::json identity;
+  // What decides about a vector's bits: model (its hash), layer, pooling, precision, device. Kept
+  // in journals and in embed.json.
+  Fields identity;
   bool strip = false;  // white space at both ends of a sequence goes, as sentence-transformers does
 };
 

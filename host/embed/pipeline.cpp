@@ -12,8 +12,6 @@
 namespace cfaa {
 namespace {
 
-using nlohmann::json;
-
 struct CountField {
   const char* name;
   int64_t EmbedCounts::*value;
@@ -30,16 +28,15 @@ constexpr CountField kFields[] = {{"documents", &EmbedCounts::documents},
 
 }  // namespace
 
-json EmbedCounts::to_json() const {
-  json object = json::object();
-  for (const CountField& field : kFields) object[field.name] = this->*field.value;
-  return object;
+Fields EmbedCounts::fields() const {
+  Fields fields;
+  for (const CountField& field : kFields) fields[field.name] = this->*field.value;
+  return fields;
 }
 
-EmbedCounts EmbedCounts::from_json(const json& object) {
+EmbedCounts EmbedCounts::of(const Fields& fields) {
   EmbedCounts counts;
-  if (object.is_null()) return counts;
-  for (const CountField& field : kFields) counts.*field.value = object.at(field.name);
+  for (const CountField& field : kFields) counts.*field.value = whole_field(fields, field.name);
   return counts;
 }
 
@@ -62,18 +59,18 @@ WindowOptions window_options(const EmbedOptions& options, const EmbeddingModel& 
   return window;
 }
 
-json embed_settings(const EmbedOptions& options, const EmbeddingModel& model, bool split) {
-  json settings = model.identity;
-  settings.update({{"split", split ? "sentences" : "none"},
-                   {"lang", options.lang == Language::kEnglish ? "en" : "zh"},
-                   {"dtype", name_of(options.dtype)},
-                   {"max_length", model.max_length}});
+Fields embed_settings(const EmbedOptions& options, const EmbeddingModel& model, bool split) {
+  Fields settings = model.identity;
+  settings["split"] = split ? "sentences" : "none";
+  settings["lang"] = options.lang == Language::kEnglish ? "en" : "zh";
+  settings["dtype"] = name_of(options.dtype);
+  settings["max_length"] = model.max_length;
   return settings;
 }
 
 void end_files(ResumableFiles& files, const EmbedReport& report) {
   files.drop_window();
-  files.end(report.counts.to_json());
+  files.end(report.counts.fields());
 }
 
 namespace {
@@ -94,7 +91,7 @@ class Pipeline {
         pool_(run.threads),
         encoder_(model.engine, model.tokenizer.pad_id().value_or(0)),
         width_(model.engine.width()) {
-    if (files_ && !files_->state().is_null()) take_up(files_->state());
+    if (files_ && !files_->state().empty()) take_up(files_->state());
     report_.resumed_at = counts().documents;
     documents_.skip(counts().documents);
     reader_ = std::make_unique<WindowReader>(documents_, model.tokenizer, options_, pool_,
@@ -202,17 +199,17 @@ class Pipeline {
 
   // What a journal keeps: the counts, and the windows' size, which a run that resumes takes over,
   // so that its windows are those that would have been.
-  json state() const {
-    json state = report_.counts.to_json();
+  Fields state() const {
+    Fields state = report_.counts.fields();
     state["window"] = options_.sentences;
     return state;
   }
 
-  void take_up(const json& state) {
-    counts() = EmbedCounts::from_json(state);
+  void take_up(const Fields& state) {
+    counts() = EmbedCounts::of(state);
     before_ = counts();
-    options_.sentences = state.value("window", options_.sentences);
-    under_way_ = state.value("under_way", json());
+    options_.sentences = whole_field(state, "window", options_.sentences);
+    kept_ = state;
   }
 
   // Keeps what is encoded of the window under way.
@@ -224,31 +221,31 @@ class Pipeline {
     encoder_.append_rows(saved_rows_, vectors);
     files_->append_window(vectors.data(), vectors.size() * sizeof(float));
     saved_rows_ = rows;
-    json state = this->state();
+    Fields state = this->state();
     const auto now = [&](int64_t EmbedCounts::*value, int64_t encoded) {
       return before_.*value + encoded - report_.counts.*value;
     };
-    state["under_way"] = {
-        {"rows", rows},
-        {"key", encoder_.key(rows)},
-        {"encoded_tokens", now(&EmbedCounts::encoded_tokens, encoder_.encoded_tokens())},
-        {"padded_tokens", now(&EmbedCounts::padded_tokens, encoder_.padded_tokens())}};
+    state["under_way_rows"] = rows;
+    state["under_way_key"] = encoder_.key(rows);
+    state["under_way_encoded_tokens"] =
+        now(&EmbedCounts::encoded_tokens, encoder_.encoded_tokens());
+    state["under_way_padded_tokens"] = now(&EmbedCounts::padded_tokens, encoder_.padded_tokens());
     files_->save_window(state);
   }
 
   // Takes over what the interrupted run had encoded of its last window, where it fits.
   void restore(bool whole) {
-    const json kept = std::exchange(under_way_, json());
-    if (!kept.is_object()) return;
+    const Fields kept = std::exchange(kept_, {});
+    const int64_t rows = whole_field(kept, "under_way_rows");
+    if (rows == 0) return;
     const std::vector<std::byte> bytes = files_->window();
-    const int64_t rows = kept.at("rows");
     if (whole && bytes.size() == static_cast<std::size_t>(rows * width_) * sizeof(float) &&
         encoder_.restore(reinterpret_cast<const float*>(bytes.data()), rows,
-                         kept.at("key").get<uint64_t>())) {
+                         shown(kept.at("under_way_key")))) {
       saved_rows_ = rows;
       before_.encoded_sentences += rows;
-      before_.encoded_tokens += kept.at("encoded_tokens").get<int64_t>();
-      before_.padded_tokens += kept.at("padded_tokens").get<int64_t>();
+      before_.encoded_tokens += whole_field(kept, "under_way_encoded_tokens");
+      before_.padded_tokens += whole_field(kept, "under_way_padded_tokens");
     } else {
       files_->drop_window();
     }
@@ -265,7 +262,7 @@ class Pipeline {
   BatchEncoder encoder_;
   int64_t width_, saved_rows_ = 0;
   EmbedCounts before_;  // what interrupted runs encoded, added to what this encoder says
-  json under_way_;      // of the interrupted run's last window
+  Fields kept_;         // what the interrupted run kept of its last window
   bool by_documents_ = false;
   Stopwatch watch_, since_save_;
 };

@@ -7,10 +7,10 @@
 
 #include <atomic>
 #include <cstdint>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
+#include "host/core/fields.h"
 #include "host/embed/documents.h"
 #include "host/embed/model.h"
 #include "host/embed/resumable_files.h"
@@ -28,8 +28,8 @@ struct EmbedCounts {
   int64_t replaced = 0;  // pieces that were not UTF-8
   int64_t empty = 0;     // documents without a token
 
-  nlohmann::json to_json() const;
-  static EmbedCounts from_json(const nlohmann::json& object);  // null: zeros
+  Fields fields() const;
+  static EmbedCounts of(const Fields& fields);  // zero where there is none
 };
 
 struct EmbedReport {
@@ -67,9 +67,9 @@ int64_t default_window_sentences(const NetworkEngine& engine);
 
 WindowOptions window_options(const EmbedOptions& options, const EmbeddingModel& model, bool split);
 
-// What must be equal for vectors to be the same, as plain values: the model's identity and those
-// options that decide about bits.
-nlohmann::json embed_settings(const EmbedOptions& options, const EmbeddingModel& model, bool split);
+// What must be equal for vectors to be the same: the model's identity and those options that decide
+// about bits.
+Fields embed_settings(const EmbedOptions& options, const EmbeddingModel& model, bool split);
 
 // Encodes the documents that an interrupted run has left and hands them to the sink, which writes
 // them to `files`; null: nothing is kept. Fills the report but for its rows.

@@ -12,7 +12,6 @@
 #include <cstring>
 #include <filesystem>
 #include <optional>
-#include <set>
 
 #include "host/core/error.h"
 #include "host/io/json_file.h"
@@ -26,8 +25,7 @@ namespace fs = std::filesystem;
 
 // A line of the journal: the hash of its JSON, a space, the JSON. A line cut off by a full disk or
 // a lost page does not match its hash, and ends what counts.
-std::string journal_line(const json& value) {
-  const std::string text = value.dump();
+std::string journal_line(const std::string& text) {
   return fmt::format("{:016x} {}\n", XXH3_64bits(text.data(), text.size()), text);
 }
 
@@ -43,11 +41,6 @@ std::optional<json> parse_line(std::string_view line) {
   return parse_json(text);
 }
 
-std::string shown(const json& value) {
-  if (value.is_null()) return "none";
-  return value.is_string() ? "'" + value.get<std::string>() + "'" : value.dump();
-}
-
 std::string folder_of(const std::string& path) {
   const std::string folder = fs::path(path).parent_path().string();
   return folder.empty() ? "." : folder;
@@ -61,18 +54,6 @@ void sync_folder(const std::string& path) {
 }
 
 }  // namespace
-
-std::string setting_difference(const json& before, const json& now) {
-  std::set<std::string> keys;
-  for (const auto& [key, _] : before.items()) keys.insert(key);
-  for (const auto& [key, _] : now.items()) keys.insert(key);
-  for (const std::string& key : keys) {
-    const json old_value = before.value(key, json()), new_value = now.value(key, json());
-    if (old_value == new_value) continue;
-    return fmt::format("{} {}, this one has {}", key, shown(old_value), shown(new_value));
-  }
-  return "";
-}
 
 ResumableFiles::ResumableFiles(Plan plan) : plan_(std::move(plan)) {
   for (const std::string& file : plan_.files) paths_.push_back(file + ".partial");
@@ -91,7 +72,7 @@ ResumableFiles::ResumableFiles(Plan plan) : plan_(std::move(plan)) {
 }
 
 ResumableFiles::~ResumableFiles() {
-  const bool useful = plan_.resumable && !state_.is_null();
+  const bool useful = plan_.resumable && !state_.empty();
   if (!placed_ && !useful) remove_all();
   for (const int descriptor : descriptors_) ::close(descriptor);
   if (journal_ >= 0) ::close(journal_);
@@ -136,7 +117,7 @@ void ResumableFiles::open_journal() {
 void ResumableFiles::read_journal() {
   const MappedFile file(plan_.journal);
   std::string_view rest(reinterpret_cast<const char*>(file.bytes().data()), file.bytes().size());
-  std::optional<json> settings;
+  std::optional<Fields> settings;
   json last;
   while (true) {
     const std::size_t end = rest.find('\n');
@@ -146,7 +127,8 @@ void ResumableFiles::read_journal() {
     rest.remove_prefix(end + 1);
     journal_size_ += end + 1;
     if (!settings) {
-      settings = *line;
+      settings = fields_of(*line);
+      if (!settings) break;
     } else {
       last = *line;
     }
@@ -161,7 +143,7 @@ void ResumableFiles::read_journal() {
                     "settings, or start over with --fresh",
                     plan_.journal, what));
   }
-  state_ = last.at("state");
+  state_ = fields_of(last.at("state")).value_or(Fields());
   complete_ = last.value("complete", false);
   auto sizes = last.at("sizes").get<std::vector<uint64_t>>();
   // Of the same settings; version 0.1.0 kept nothing of the window under way.
@@ -190,7 +172,7 @@ void ResumableFiles::open_files() {
   if (::ftruncate(journal_, static_cast<off_t>(journal_size_)) != 0) {
     fail(plan_.journal, "cannot be cut");
   }
-  if (journal_size_ == 0 && plan_.resumable) write_line(plan_.settings);
+  if (journal_size_ == 0 && plan_.resumable) write_line(to_json(plan_.settings).dump());
   sync_folder(plan_.journal);
 }
 
@@ -216,8 +198,8 @@ void ResumableFiles::overwrite(std::size_t file, uint64_t offset, std::string_vi
   put(descriptors_[file], partial(file), offset, bytes);
 }
 
-void ResumableFiles::write_line(const json& line) {
-  const std::string text = journal_line(line);
+void ResumableFiles::write_line(const std::string& json) {
+  const std::string text = journal_line(json);
   put(journal_, plan_.journal, journal_size_, text);
   if (::fdatasync(journal_) != 0) fail(plan_.journal, "cannot be flushed to the disk");
   journal_size_ += text.size();
@@ -235,22 +217,24 @@ std::vector<std::byte> ResumableFiles::window() const {
   return {bytes.begin(), bytes.end()};
 }
 
-void ResumableFiles::end_window(const json& state) {
+void ResumableFiles::end_window(const Fields& state) {
   // The line says that nothing is kept of the next window, whose bytes then overwrite the old ones.
   drop_window();
   save_window(state);
 }
 
-void ResumableFiles::save_window(const json& state) {
+void ResumableFiles::save_window(const Fields& state) {
   if (!plan_.resumable) return;
   sync();
-  write_line({{"sizes", sizes_}, {"state", state}});
+  write_line(json({{"sizes", sizes_}, {"state", to_json(state)}}).dump());
   state_ = state;
 }
 
-void ResumableFiles::end(const json& state) {
+void ResumableFiles::end(const Fields& state) {
   sync();
-  if (plan_.resumable) write_line({{"sizes", sizes_}, {"state", state}, {"complete", true}});
+  if (plan_.resumable) {
+    write_line(json({{"sizes", sizes_}, {"state", to_json(state)}, {"complete", true}}).dump());
+  }
   state_ = state;
   complete_ = true;
 }

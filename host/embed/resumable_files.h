@@ -10,16 +10,13 @@
 // journal knows the settings of the run and refuses others.
 
 #include <cstdint>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
 #include <vector>
 
-namespace cfaa {
+#include "host/core/fields.h"
 
-// The first setting by name that differs: "layer 'last', this one has 'penultimate'"; "" where none
-// does.
-std::string setting_difference(const nlohmann::json& before, const nlohmann::json& now);
+namespace cfaa {
 
 class ResumableFiles {
  public:
@@ -28,9 +25,9 @@ class ResumableFiles {
     // Where the files go in the end. The last is the one that says that the set is whole: an old
     // one is removed before any other file is replaced. Empty files are not kept.
     std::vector<std::string> files;
-    nlohmann::json settings;  // an object of plain values: what must be equal to resume
-    bool resumable = true;    // false: standard input, which cannot be read a second time
-    bool fresh = false;       // drop what an earlier run has left
+    Fields settings;        // what must be equal to resume
+    bool resumable = true;  // false: standard input, which cannot be read a second time
+    bool fresh = false;     // drop what an earlier run has left
   };
 
   // Error naming the first setting that differs from the interrupted run's, a file that was taken
@@ -41,9 +38,9 @@ class ResumableFiles {
   ResumableFiles(const ResumableFiles&) = delete;
   ResumableFiles& operator=(const ResumableFiles&) = delete;
 
-  // What was given to the interrupted run's last end_window() or save_window(); null where there is
-  // none.
-  const nlohmann::json& state() const { return state_; }
+  // What was given to the interrupted run's last end_window() or save_window(); empty where there
+  // is none.
+  const Fields& state() const { return state_; }
   // The interrupted run had written everything: put_in_place() is all that is left.
   bool complete() const { return complete_; }
 
@@ -54,7 +51,7 @@ class ResumableFiles {
   void overwrite(std::size_t file, uint64_t offset, std::string_view bytes);
 
   // Everything appended so far stays, whatever happens, and the next window begins.
-  void end_window(const nlohmann::json& state);
+  void end_window(const Fields& state);
 
   // Bytes of the window under way that the next run can use.
   void append_window(const void* bytes, std::size_t count) {
@@ -63,9 +60,9 @@ class ResumableFiles {
   std::vector<std::byte> window() const;  // all that were kept
   void drop_window() { sizes_.back() = 0; }
   // They stay, whatever happens.
-  void save_window(const nlohmann::json& state);
+  void save_window(const Fields& state);
   // Likewise, and nothing is to be added any more.
-  void end(const nlohmann::json& state);
+  void end(const Fields& state);
   // Moves the files to their names. After end(), or where complete().
   void put_in_place();
 
@@ -73,14 +70,14 @@ class ResumableFiles {
   void open_journal();
   void read_journal();
   void open_files();
-  void write_line(const nlohmann::json& line);
+  void write_line(const std::string& json);
   void put(int descriptor, const std::string& path, uint64_t offset, std::string_view bytes);
   void sync();
   void remove_all();
   [[noreturn]] void fail(const std::string& path, const char* what) const;
 
   Plan plan_;
-  nlohmann::json state_;
+  Fields state_;
   bool complete_ = false, placed_ = false;
   int journal_ = -1;
   uint64_t journal_size_ = 0;

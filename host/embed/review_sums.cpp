@@ -7,7 +7,6 @@
 
 #include "host/core/error.h"
 #include "host/data/review_text.h"
-#include "host/embed/resumable_files.h"
 #include "host/io/json_file.h"
 #include "host/io/npy.h"
 
@@ -39,13 +38,13 @@ NpyFile open_matrix(const Domain& domain, const char* name, const std::vector<in
 
 }  // namespace
 
-json review_identity(const Domain& domain) {
+Fields review_identity(const Domain& domain) {
   const ReviewTextFile text(domain.text_path(Split::train));
   return {{"dataset", fmt::format("{:016x}", domain.hash)},
           {"text", fmt::format("{:016x}", text.checksum())}};
 }
 
-json read_embed_json(const Domain& domain) {
+EmbedDescription read_embed_description(const Domain& domain) {
   const std::string path = place(domain, "embed.json");
   if (!std::filesystem::exists(path)) {
     throw Error(
@@ -53,33 +52,33 @@ json read_embed_json(const Domain& domain) {
                     "DIR' first",
                     domain.path.string(), domain.path.parent_path().string()));
   }
-  json description;
+  json object;
   try {
-    description = read_json(path);
+    object = read_json_object(path);
   } catch (const Error&) {
     stale(domain, "is not what embed writes");
   }
-  if (!description.is_object() || description.value("format", json()) != 1 ||
-      !description.value("settings", json()).is_object() ||
-      !description.value("counts", json()).is_object() ||
-      !description.value("width", json()).is_number_integer()) {
+  const std::optional<Fields> settings = fields_of(object.value("settings", json())),
+                              counts = fields_of(object.value("counts", json()));
+  const json width = object.value("width", json());
+  if (object.value("format", json()) != 1 || !settings || !counts || !width.is_number_integer()) {
     stale(domain, "is not what embed writes");
   }
-  return description;
+  return {*settings, *counts, width};
 }
 
 ReviewSums load_review_sums(const Domain& domain) {
-  const json description = read_embed_json(domain);
-  const json identity = review_identity(domain);
-  for (const auto& [key, value] : identity.items()) {
-    if (description["settings"].value(key, json()) == value) continue;
+  const EmbedDescription description = read_embed_description(domain);
+  for (const auto& [key, value] : review_identity(domain)) {
+    const auto found = description.settings.find(key);
+    if (found != description.settings.end() && found->second == value) continue;
     stale(domain, key == "text" ? "was made from other review texts than there are now"
                                 : "was made from other users, items or splits than there are now");
   }
   struct Files {
     NpyFile sums, counts;
   };
-  const int64_t rows = domain.train.size(), width = description["width"];
+  const int64_t rows = domain.train.size(), width = description.width;
   const auto files =
       std::make_shared<const Files>(Files{open_matrix(domain, "review_sums.npy", {rows, width}),
                                           open_matrix(domain, "review_counts.npy", {rows})});
@@ -94,7 +93,8 @@ ReviewSums load_review_sums(const Domain& domain) {
 
 std::pair<ReviewSums, ReviewSums> load_review_sums(const Dataset& data) {
   std::pair sums = {load_review_sums(data.source), load_review_sums(data.target)};
-  json a = read_embed_json(data.source)["settings"], b = read_embed_json(data.target)["settings"];
+  Fields a = read_embed_description(data.source).settings,
+         b = read_embed_description(data.target).settings;
   // What is each domain's own, and the type, which is converted.
   for (const char* key : {"dataset", "text", "dtype"}) a.erase(key), b.erase(key);
   if (const std::string what = setting_difference(a, b); !what.empty()) {

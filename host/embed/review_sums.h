@@ -8,11 +8,11 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <utility>
 
 #include "host/core/dtype.h"
+#include "host/core/fields.h"
 #include "host/data/dataset.h"
 
 namespace cfaa {
@@ -37,9 +37,14 @@ ReviewSums load_review_sums(const Domain& domain);
 std::pair<ReviewSums, ReviewSums> load_review_sums(const Dataset& data);
 
 // The settings that name the domain's data: "dataset" (ids, splits, rows) and "text".
-nlohmann::json review_identity(const Domain& domain);
+Fields review_identity(const Domain& domain);
 
-// embed.json of a domain. Error where it is absent or not what embed writes.
-nlohmann::json read_embed_json(const Domain& domain);
+// embed.json of a domain.
+struct EmbedDescription {
+  Fields settings, counts;
+  int64_t width = 0;
+};
+// Error where it is absent or not what embed writes.
+EmbedDescription read_embed_description(const Domain& domain);
 
 }  // namespace cfaa

@@ -11,6 +11,7 @@
 #include "host/embed/known_reviews.h"
 #include "host/embed/review_sums.h"
 #include "host/embed/vectors.h"
+#include "host/io/json_file.h"
 #include "host/io/mapped_file.h"
 #include "host/io/owned_output.h"
 
@@ -137,15 +138,15 @@ void check_room(const Domain& domain, int64_t width, DType dtype, uint64_t there
       static_cast<double>(free) / 1e6));
 }
 
-json description_of(const Domain& domain, const json& settings, const EmbedReport& report) {
+json description_of(const Domain& domain, const Fields& settings, const EmbedReport& report) {
   json description = {{"format", 1},
                       {"program", std::string("cfaa_gpu ") + version()},
-                      {"settings", settings},
+                      {"settings", to_json(settings)},
                       {"width", report.width},
                       {"rows", domain.train.size()},
                       {"users", domain.users.size()},
                       {"items", domain.items.size()}};
-  description["counts"] = report.counts.to_json();
+  description["counts"] = to_json(report.counts.fields());
   return description;
 }
 
@@ -172,9 +173,9 @@ EmbedReport embed_reviews(const Domain& domain, const ReviewsRequest& request,
   plan.journal = place("embed.journal");
   plan.files = {place("review_sums.npy"),  place("review_counts.npy"), place("user_reviews.npy"),
                 place("item_reviews.npy"), place("empty_reviews.txt"), place("embed.json")};
-  const json how = embed_settings(options, model, splits(options));
+  const Fields how = embed_settings(options, model, splits(options));
   plan.settings = how;
-  plan.settings.update(review_identity(domain));
+  plan.settings.merge(review_identity(domain));
   plan.fresh = request.fresh;
 
   EmbedReport report;
@@ -184,13 +185,13 @@ EmbedReport embed_reviews(const Domain& domain, const ReviewsRequest& request,
   const bool interrupted = fs::file_size(plan.journal, none) > 0 && !none;
   const bool there = fs::exists(plan.files[kDescription]);
   if (!request.fresh && !interrupted && there) {
-    const json description = read_embed_json(domain);
-    if (const std::string what = setting_difference(description.at("settings"), plan.settings);
+    const EmbedDescription description = read_embed_description(domain);
+    if (const std::string what = setting_difference(description.settings, plan.settings);
         !what.empty()) {
       throw Error(fmt::format("{}: the embeddings there have {}; --fresh replaces them",
                               plan.files[kDescription], what));
     }
-    report.counts = EmbedCounts::from_json(description.at("counts"));
+    report.counts = EmbedCounts::of(description.counts);
     report.was_there = true;
     return report;
   }
@@ -198,12 +199,12 @@ EmbedReport embed_reviews(const Domain& domain, const ReviewsRequest& request,
     for (const std::string& file : plan.files) check_output(file, "", request.force);
   }
 
-  const json settings = plan.settings;
+  const Fields settings = plan.settings;
   ResumableFiles files(std::move(plan));
-  report.counts = EmbedCounts::from_json(files.state());
+  report.counts = EmbedCounts::of(files.state());
   report.resumed_at = report.counts.documents;
   if (!files.complete()) {
-    if (!files.state().is_null()) {
+    if (!files.state().empty()) {
       log_info(fmt::format("{}: resuming after review {} of an interrupted run", domain.name,
                            report.resumed_at));
     }

@@ -92,4 +92,31 @@ json read_json_object(const std::filesystem::path& path) {
   return object;
 }
 
+json to_json(const Fields& fields) {
+  json object = json::object();
+  for (const auto& [name, value] : fields) {
+    std::visit([&, &name = name](const auto& plain) { object[name] = plain; }, value);
+  }
+  return object;
+}
+
+std::optional<Fields> fields_of(const json& object) {
+  if (!object.is_object()) return std::nullopt;
+  Fields fields;
+  for (const auto& [name, value] : object.items()) {
+    if (value.is_boolean()) {
+      fields[name] = value.get<bool>();
+    } else if (value.is_number_integer()) {
+      fields[name] = value.get<int64_t>();
+    } else if (value.is_number_float()) {
+      fields[name] = value.get<double>();
+    } else if (value.is_string()) {
+      fields[name] = value.get<std::string>();
+    } else {
+      return std::nullopt;
+    }
+  }
+  return fields;
+}
+
 }  // namespace cfaa

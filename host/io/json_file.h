@@ -6,10 +6,12 @@
 
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <string_view>
 
 #include "host/core/error.h"
+#include "host/core/fields.h"
 
 namespace cfaa {
 
@@ -27,6 +29,11 @@ nlohmann::json read_json(const std::filesystem::path& path);
 
 // The same of a file that must hold an object.
 nlohmann::json read_json_object(const std::filesystem::path& path);
+
+nlohmann::json to_json(const Fields& fields);
+
+// None where it is no object of plain values.
+std::optional<Fields> fields_of(const nlohmann::json& object);
 
 // A field of any type but null, or the fallback; a wrong type names the file and the field.
 template <class T>

@@ -51,8 +51,7 @@ inline std::string as_lines(const std::vector<std::string>& texts) {
 }
 
 inline EmbedReport run_corpus(const CorpusRequest& request, HashedEngine& engine,
-                              int64_t max_length = 24,
-                              nlohmann::json identity = {{"model", "hashed"}}) {
+                              int64_t max_length = 24, Fields identity = {{"model", "hashed"}}) {
   EmbeddingModel model{small_tokenizer(), engine, max_length, std::move(identity)};
   return embed_corpus(request, model);
 }

@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "tests/house/sources.h"
 #include "tests/paths.h"
 
 namespace {
@@ -99,6 +100,17 @@ TEST(House, IncludesPointOneWay) {
   }
 
   EXPECT_GT(checked, 50) << "the includes were not found";
+}
+
+// Whoever links the library passes structs; JSON is what files and --json are made of.
+TEST(House, AHeaderNeedsNoJsonLibrary) {
+  const std::set<std::string> edge = {"host/io/json_file.h", "host/run/run_json.h"};
+  for (const auto& file : cfaa::test::source_files()) {
+    if (!file.path.starts_with("host/") || !file.path.ends_with(".h")) continue;
+    for (const std::string& line : file.lines) {
+      EXPECT_TRUE(line != "#include <nlohmann/json.hpp>" || edge.contains(file.path)) << file.path;
+    }
+  }
 }
 
 TEST(House, TheTopLevelIsAsDesigned) {

@@ -9,6 +9,7 @@
 
 #include "host/data/review_text.h"
 #include "host/embed/review_sums.h"
+#include "host/io/json_file.h"
 #include "host/io/npy.h"
 #include "tests/program.h"
 #include "tests/temporary_folder.h"
@@ -54,7 +55,7 @@ inline void write_domain(const TemporaryFolder& folder, const std::string& domai
 inline void write_embeddings(const TemporaryFolder& folder, int layer, float value) {
   for (const std::string name : {"source", "target"}) {
     const Domain domain = load_domain(folder.path("data"), name);
-    nlohmann::json settings = review_identity(domain);
+    nlohmann::json settings = to_json(review_identity(domain));
     settings["layer"] = layer;
     const int64_t rows = domain.train.size();
     const std::vector<float> sums(static_cast<std::size_t>(3 * rows), value);

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <nlohmann/json.hpp>
 #include <vector>
 
 #include "host/embed/review_sums.h"
@@ -10,15 +9,11 @@
 
 namespace cfaa {
 
-using nlohmann::json;
-
 EmbeddingIdentity embedding_identity(const Dataset& data) {
   EmbeddingIdentity identity;
   for (const Domain* domain : {&data.source, &data.target}) {
-    const json settings = read_embed_json(*domain)["settings"];
-    for (const auto& [key, value] : settings.items()) {
-      identity[domain->name + " " + key] =
-          value.is_string() ? value.get<std::string>() : value.dump();
+    for (const auto& [key, value] : read_embed_description(*domain).settings) {
+      identity[domain->name + " " + key] = shown(value);
     }
     for (const char* name : {"review_sums.npy", "review_counts.npy"}) {
       identity[domain->name + " " + name] =
