@@ -9,6 +9,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <regex>
 #include <set>
 #include <string>
 #include <vector>
@@ -19,7 +20,9 @@
 namespace {
 
 namespace fs = std::filesystem;
+using cfaa::test::source_files;
 using cfaa::test::source_path;
+using cfaa::test::SourceFile;
 
 // From the ground up: a folder may include itself and the storeys below its own.
 const std::vector<std::set<std::string>> kStoreys = {
@@ -127,6 +130,30 @@ TEST(House, TheTopLevelIsAsDesigned) {
     if (name.starts_with(".")) continue;
 
     EXPECT_TRUE(expected.count(name)) << name << " does not belong at the top level";
+  }
+}
+
+// cuda/libraries.cpp loads what would otherwise be linked, by name.
+TEST(House, EveryFunctionOfCublasAndCusolverIsLoaded) {
+  const std::regex call(R"(\b((cublas|cusolverDn)[A-Z]\w*)\()");
+  std::set<std::string> called;
+  std::string loaded;
+  for (const SourceFile& file : source_files()) {
+    if (!file.path.starts_with("cuda/") && !file.path.starts_with("kernels/")) continue;
+    for (const std::string& line : file.lines) {
+      if (file.path == "cuda/libraries.cpp") loaded += line;
+      std::smatch found;
+      const std::string code = line.substr(0, line.find("//"));
+      if (std::regex_search(code, found, call)) called.insert(found[1]);
+    }
+  }
+  called.erase("cusolverDnParams_t");  // a conversion operator
+
+  EXPECT_GT(called.size(), 20u);
+  for (const std::string& name : called) {
+    const bool found = loaded.find("X(" + name + ")") != std::string::npos ||
+                       loaded.find("X(" + name + "_v2)") != std::string::npos;
+    EXPECT_TRUE(found) << name << " is called and not in the list of cuda/libraries.cpp";
   }
 }
 

@@ -14,11 +14,26 @@ if(CFAA_CUDA STREQUAL "emulated")
   target_compile_definitions(cfaa PUBLIC CFAA_HAS_CUDA=1 CFAA_EMULATED=1 CFAA_HAS_TENSORRT=1)
   target_link_libraries(cfaa PUBLIC cfaa_emulator)
 else()
+  # 12.6.2 is the first with what cuda/solver.cu calls, 12.8 the first that knows Blackwell. Code for
+  # every generation, and PTX of the newest for those to come. -DCMAKE_CUDA_ARCHITECTURES=native
+  # compiles for the GPUs of this machine alone, in a fifth of the time.
+  find_package(CUDAToolkit 12.6 REQUIRED)
   if(NOT CMAKE_CUDA_ARCHITECTURES)
-    set(CMAKE_CUDA_ARCHITECTURES 80 90 120 CACHE STRING "GPU architectures")
+    set(architectures 80-real 86-real 89-real 90-real 100-real 120)
+    if(CUDAToolkit_VERSION VERSION_LESS 12.8)
+      set(architectures 80-real 86-real 89-real 90)
+    endif()
+    set(CMAKE_CUDA_ARCHITECTURES ${architectures} CACHE STRING "GPU architectures")
   endif()
   enable_language(CUDA)
-  find_package(CUDAToolkit 12.6 REQUIRED)
+  include(CheckSymbolExists)
+  set(CMAKE_REQUIRED_INCLUDES ${CUDAToolkit_INCLUDE_DIRS})
+  check_symbol_exists(cusolverDnXsyevBatched cusolverDn.h CFAA_CUSOLVER_HAS_BATCHED_SYEV)
+  unset(CMAKE_REQUIRED_INCLUDES)
+  if(NOT CFAA_CUSOLVER_HAS_BATCHED_SYEV)
+    message(FATAL_ERROR "The cuSOLVER of CUDA ${CUDAToolkit_VERSION} has no "
+                        "cusolverDnXsyevBatched: install CUDA 12.6.2 or later")
+  endif()
   # CMake before 3.26 does not know that nvcc has C++20, nor by which flag.
   if(NOT CMAKE_CUDA20_STANDARD_COMPILE_OPTION)
     set(CMAKE_CUDA20_STANDARD_COMPILE_OPTION -std=c++20)
@@ -34,15 +49,15 @@ else()
   function(cfaa_add_cuda_objects name)
     add_library(${name} OBJECT ${ARGN})
     target_include_directories(${name} SYSTEM PRIVATE ${CUTLASS_INCLUDE_DIR})
-    target_link_libraries(${name} PUBLIC cfaa_flags CUDA::cudart CUDA::cublas CUDA::cusolver
-                                         ${CFAA_HOST_LIBRARIES})
+    target_link_libraries(${name} PUBLIC cfaa_flags CUDA::cudart_static ${CFAA_HOST_LIBRARIES})
     target_compile_options(${name} PRIVATE
       $<$<COMPILE_LANGUAGE:CUDA>:--expt-relaxed-constexpr --extended-lambda -lineinfo
-        -Xcompiler=-Wall -Werror=all-warnings>)
+        -Xcompiler=-Wall $<$<BOOL:${CFAA_WERROR}>:-Werror=all-warnings>>)
     target_compile_definitions(${name} PUBLIC CFAA_HAS_CUDA=1)
   endfunction()
   target_compile_definitions(cfaa PUBLIC CFAA_HAS_CUDA=1)
-  target_link_libraries(cfaa PUBLIC CUDA::cudart CUDA::cublas CUDA::cusolver)
+  # The runtime is linked in; cuda/libraries.cpp loads cuBLAS and cuSOLVER where a GPU is asked for.
+  target_link_libraries(cfaa PUBLIC CUDA::cudart_static ${CMAKE_DL_LIBS})
 
   # TensorRT runs the encoder. Without it everything else works, and `embed` says what is missing.
   find_path(TensorRT_INCLUDE_DIR NvInfer.h HINTS ${TensorRT_ROOT}
