@@ -110,7 +110,7 @@ void gemm(Device& device, Transpose ta, Transpose tb, double alpha, MatrixView<c
           MatrixView<const T> b, double beta, MatrixView<T> c, MathMode math) {
   const Extents e = extents<T>(ta, tb, a, b, c);
   const int lda = leading(a), ldb = leading(b), ldc = leading(c);
-  library_call(device, "cuBLAS's gemm", [=, blas = device.blas()] {
+  library_call(device, "cuBLAS's gemm", Capturing::allowed, [=, blas = device.blas()] {
     const WithMathMode mode(blas, math);
     CFAA_CUDA_CHECK(gemm_call(blas, flag(tb), flag(ta), e.n, e.m, e.k, static_cast<T>(alpha),
                               b.data, ldb, a.data, lda, static_cast<T>(beta), c.data, ldc));
@@ -124,12 +124,13 @@ void gemm(Device& device, Transpose ta, Transpose tb, double alpha, View<const T
   CFAA_ASSERT(batch >= 1 && a.shape[0] == batch && b.shape[0] == batch);
   const Extents e = extents<T>(ta, tb, a[0], b[0], c[0]);
   const int lda = leading(a[0]), ldb = leading(b[0]), ldc = leading(c[0]);
-  library_call(device, "cuBLAS's gemmStridedBatched", [=, blas = device.blas()] {
-    const WithMathMode mode(blas, math);
-    CFAA_CUDA_CHECK(gemm_call(blas, flag(tb), flag(ta), e.n, e.m, e.k, static_cast<T>(alpha),
-                              b.data, ldb, b.stride[0], a.data, lda, a.stride[0],
-                              static_cast<T>(beta), c.data, ldc, c.stride[0], to_int(batch)));
-  });
+  library_call(
+      device, "cuBLAS's gemmStridedBatched", Capturing::allowed, [=, blas = device.blas()] {
+        const WithMathMode mode(blas, math);
+        CFAA_CUDA_CHECK(gemm_call(blas, flag(tb), flag(ta), e.n, e.m, e.k, static_cast<T>(alpha),
+                                  b.data, ldb, b.stride[0], a.data, lda, a.stride[0],
+                                  static_cast<T>(beta), c.data, ldc, c.stride[0], to_int(batch)));
+      });
 }
 
 // Row-major C Y = Y0 read column-major is Y' C' = Y0': C' is upper triangular, on the right.
@@ -137,7 +138,7 @@ template <class T>
 void solve_lower_batched(Device& device, int64_t n, int64_t m, const T* const* lower,
                          int64_t ld_lower, T* const* rhs, int64_t ld_rhs, int64_t batch) {
   CFAA_ASSERT(ld_lower >= n && ld_rhs >= m && batch >= 1);
-  library_call(device, "cuBLAS's trsmBatched", [=, blas = device.blas()] {
+  library_call(device, "cuBLAS's trsmBatched", Capturing::allowed, [=, blas = device.blas()] {
     CFAA_CUDA_CHECK(trsm_call(blas, CUBLAS_SIDE_RIGHT, CUBLAS_FILL_MODE_UPPER, CUBLAS_OP_N,
                               to_int(m), to_int(n), lower, to_int(ld_lower), rhs, to_int(ld_rhs),
                               to_int(batch)));

@@ -1,7 +1,11 @@
 #include "cuda/device.h"
 
 #include "cuda/check.h"
+#include "cuda/libraries.h"
 #include "host/core/error.h"
+#ifdef CFAA_EMULATED
+#include "emulator/control.h"
+#endif
 
 namespace cfaa::cuda {
 namespace {
@@ -34,7 +38,7 @@ std::string why_unavailable() {
   if (properties.major < kOldestMajor) {
     return std::string(properties.name) + " is older than compute capability 8.0";
   }
-  return "";
+  return why_libraries_missing();
 }
 
 std::unique_ptr<DeviceRuntime> make_runtime() {
@@ -46,6 +50,9 @@ Device::Device() {
   CFAA_CUDA_CHECK(cudaGetDevice(&device));
   CFAA_CUDA_CHECK(cudaGetDeviceProperties(&properties_, device));
   CFAA_CUDA_CHECK(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking));
+#ifdef CFAA_EMULATED
+  watches_memory_ = !emulator::merged_arena();
+#endif
 }
 
 Device::~Device() {

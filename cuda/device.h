@@ -55,7 +55,7 @@ class Device final : public DeviceRuntime {
   void wait_for(std::uint64_t mark) override;
 #ifdef CFAA_EMULATED
   bool watches_memory() const override {
-    return true;
+    return watches_memory_;
   }
   void spoil(void* device, std::size_t bytes) override;
 #endif
@@ -100,6 +100,9 @@ class Device final : public DeviceRuntime {
   cusolverDnHandle_t solver_ = nullptr;
   std::map<Eigenproblem, WorkspaceBytes> workspaces_;
   Graph* recorder_ = nullptr;
+#ifdef CFAA_EMULATED
+  bool watches_memory_;
+#endif
   std::array<cudaEvent_t, kMarks> events_{};  // mark i is event i % kMarks
   std::uint64_t marks_ = 0;
 };

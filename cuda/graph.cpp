@@ -30,6 +30,8 @@ void Graph::clear() noexcept {
     if (segment.graph != nullptr) CFAA_CUDA_WARN(cudaGraphExecDestroy(segment.graph));
   }
   segments_.clear();
+  boundary_ = 0;
+  owned_.clear();
 }
 
 void Graph::begin_segment() {
@@ -83,8 +85,13 @@ void Graph::capture(const std::function<void()>& step) {
   }
 }
 
-void Graph::record(const std::string& name, std::function<void()> call) {
-  if (std::find(refused_.begin(), refused_.end(), name) != refused_.end()) {
+void Graph::record(const std::string& name, Capturing capturing, std::function<void()> call) {
+  if (capturing == Capturing::never) {
+    log_once(name +
+             " runs between two CUDA graphs: NVIDIA does not promise that it can be captured");
+  }
+  if (capturing == Capturing::never ||
+      std::find(refused_.begin(), refused_.end(), name) != refused_.end()) {
     end_segment();
     segments_.push_back({nullptr, std::move(call)});
     begin_segment();
@@ -100,17 +107,37 @@ void Graph::record(const std::string& name, std::function<void()> call) {
   if (status != cudaStreamCaptureStatusActive) {
     throw CaptureRefused{name, "it invalidated the capture"};
   }
+  owned_.push_back(std::move(call));
+}
+
+void Graph::boundary() {
+  CFAA_ASSERT(device_.recorder() == this && boundary_ == 0);
+  end_segment();
+  boundary_ = segments_.size();
+  begin_segment();
+}
+
+void Graph::replay(std::size_t first, std::size_t last) {
+  CFAA_ASSERT(!empty());
+  for (std::size_t i = first; i < last; ++i) {
+    if (segments_[i].graph != nullptr) {
+      CFAA_CUDA_CHECK(cudaGraphLaunch(segments_[i].graph, device_.stream()));
+    } else {
+      segments_[i].call();
+    }
+  }
 }
 
 void Graph::replay() {
-  CFAA_ASSERT(!empty());
-  for (const Segment& segment : segments_) {
-    if (segment.graph != nullptr) {
-      CFAA_CUDA_CHECK(cudaGraphLaunch(segment.graph, device_.stream()));
-    } else {
-      segment.call();
-    }
-  }
+  replay(0, segments_.size());
+}
+
+void Graph::replay_to_boundary() {
+  replay(0, boundary_);
+}
+
+void Graph::replay_from_boundary() {
+  replay(boundary_, segments_.size());
 }
 
 std::size_t Graph::captured_segments() const {
@@ -122,9 +149,10 @@ std::size_t Graph::calls_between_segments() const {
   return segments_.size() - captured_segments();
 }
 
-void library_call(Device& device, const std::string& name, std::function<void()> call) {
+void library_call(Device& device, const std::string& name, Capturing capturing,
+                  std::function<void()> call) {
   if (Graph* graph = device.recorder()) {
-    graph->record(name, std::move(call));
+    graph->record(name, capturing, std::move(call));
   } else {
     call();
   }

@@ -10,10 +10,11 @@
 // Addresses and scalars are those of the capture: run the step once before, so that the arena has
 // settled, and keep what changes from step to step in device memory.
 //
-// Library calls are made through library_call. The driver may refuse to capture one (cuSOLVER's
-// are not promised to be capturable). The capture then starts again, ends a segment before that
-// call and begins another after it; the call itself runs in stream order between the two. The log
-// says so once per call.
+// Library calls are made through library_call. One that must never be captured ends a segment, runs
+// in stream order behind it, and another segment begins. cuSOLVER's are of that kind: NVIDIA does
+// not promise that they can be captured, and a capture that succeeds may still be wrong. Where the
+// driver refuses any other call, the capture starts again with that call between two segments too.
+// The log says so once per call.
 
 #include <functional>
 #include <string>
@@ -22,6 +23,9 @@
 #include "cuda/device.h"
 
 namespace cfaa::cuda {
+
+// Whether the driver may put a library call into a graph.
+enum class Capturing { allowed, never };
 
 class Graph {
  public:
@@ -36,6 +40,12 @@ class Graph {
 
   void replay();
 
+  // Called by the step, at most once: a segment ends here, so that what was computed so far can be
+  // looked at between the two halves of a replay.
+  void boundary();
+  void replay_to_boundary();
+  void replay_from_boundary();
+
   bool empty() const { return segments_.empty(); }
   std::size_t captured_segments() const;       // launched as a graph each
   std::size_t calls_between_segments() const;  // made by the host each
@@ -46,20 +56,24 @@ class Graph {
     std::function<void()> call;
   };
 
-  friend void library_call(Device&, const std::string&, std::function<void()>);
-  void record(const std::string& name, std::function<void()> call);
+  friend void library_call(Device&, const std::string&, Capturing, std::function<void()>);
+  void record(const std::string& name, Capturing capturing, std::function<void()> call);
   void begin_segment();
   void end_segment();
+  void replay(std::size_t first, std::size_t last);
   void clear() noexcept;
 
   Device& device_;
   std::vector<Segment> segments_;
-  std::vector<std::string> refused_;  // names of calls that must stand between segments
+  std::size_t boundary_ = 0;                  // segments before it
+  std::vector<std::function<void()>> owned_;  // captured calls: a node may read what they hold
+  std::vector<std::string> refused_;          // names of calls that must stand between segments
 };
 
 // Makes a library call on the device's stream. `name` says in the log which. `call` must throw when
-// the library refuses, may be kept to be made again at every replay, and so owns what it needs or
-// points to memory that outlives the graph.
-void library_call(Device& device, const std::string& name, std::function<void()> call);
+// the library refuses, is kept as long as the graph and may be made again at every replay: it owns
+// what it needs on the host, and points to device memory that outlives the graph.
+void library_call(Device& device, const std::string& name, Capturing capturing,
+                  std::function<void()> call);
 
 }  // namespace cfaa::cuda

@@ -141,7 +141,7 @@ void inverse_cholesky_factor(Context& context, View<T, 3> a, View<T, 3> inverse_
 
   launch(device.stream(), start_inverse<T>, elementwise(n, batch), dim3(kThreads), 0, a.data,
          inverse_factor.data, n, a_pointers, inverse_pointers);
-  library_call(device, "cuSOLVER's potrfBatched", [=, &device] {
+  library_call(device, "cuSOLVER's potrfBatched", Capturing::never, [=, &device] {
     CFAA_CUDA_CHECK(potrf_call(device.solver(), n, a_pointers, info, batch));
   });
   launch(device.stream(), latch_info, dim3(1), dim3(1), 0, static_cast<const int*>(info), batch,
@@ -195,8 +195,8 @@ void eigen_symmetric(Context& context, View<T, 3> a, MatrixView<T> values, Eigen
   const auto host_workspace = std::make_shared<std::vector<char>>(bytes.host);
   launch(device.stream(), replace_after_fault<T>, elementwise(n, batch), dim3(kThreads), 0,
          context.fault_latch(), static_cast<int>(n), a.data);
-  // A replayed graph may make the call again: it owns what lies on the host.
-  library_call(device, "cuSOLVER's XsyevBatched", [=, &device] {
+  // Every replay makes the call again: it owns what lies on the host.
+  library_call(device, "cuSOLVER's XsyevBatched", Capturing::never, [=, &device] {
     CFAA_CUDA_CHECK(cusolverDnXsyevBatched(device.solver(), *params, mode, kRowMajorLower, n,
                                            kDataType<T>, a.data, n, kDataType<T>, values.data,
                                            kDataType<T>, workspace, bytes.device,

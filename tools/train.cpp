@@ -27,7 +27,7 @@ struct Arguments {
   std::string data, out = "run", trace;
   ConfigFlags config;
   int64_t trace_steps = 1, from = -1, seeds = 1;
-  bool fresh = false, json = false;
+  bool fresh = false, json = false, no_graphs = false;
   DeviceFlags device;
 };
 
@@ -82,6 +82,7 @@ void run(Arguments& arguments) {
   request.from = arguments.from;
   request.trace = arguments.trace;
   request.trace_steps = arguments.trace_steps;
+  request.graphs = !arguments.no_graphs;
   request.stop = &stop_requested;
   std::signal(SIGINT, request_stop);
   std::signal(SIGTERM, request_stop);
@@ -127,6 +128,8 @@ void add_train(CLI::App& app) {
   command->add_option("--trace-steps", arguments->trace_steps, "steps to trace")
       ->check(CLI::Range(1, 1000000));
   command->add_flag("--fresh", arguments->fresh, "start over: drop what --out holds");
+  command->add_flag("--no-graphs", arguments->no_graphs,
+                    "on a GPU: queue every step anew instead of replaying CUDA graphs");
   command->add_flag("--json", arguments->json, "the result as JSON");
   arguments->device.add_to(*command);
   command->callback([arguments] { run(*arguments); });

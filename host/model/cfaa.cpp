@@ -221,7 +221,7 @@ void Cfaa<T>::step(Context& context, const Batch<T>& batch, ScoreLoss loss, Math
   StepArrays<T> arrays;
   const auto done = [&](const std::string& part) {
     if (observer == nullptr) return;
-    context.runtime().synchronize();
+    if (observer->waits()) context.runtime().synchronize();
     observer->part_done(part, arrays);
   };
 
@@ -238,6 +238,7 @@ void Cfaa<T>::step(Context& context, const Batch<T>& batch, ScoreLoss loss, Math
   }
   run_backward(context, batch, math, arrays);
   done("backward");
+  if (observer != nullptr && !observer->updates()) return;
   update(context, batch, arrays.tables);
   done("update");
 }

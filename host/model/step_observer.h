@@ -1,7 +1,7 @@
 #pragma once
 
-// Watching a step from outside: what it has computed after each of its parts. A step that is
-// watched waits for the device after every part; one that is not has nothing of this.
+// Watching a step from outside: what it has computed after each of its parts. Unless the observer
+// says otherwise, a step that is watched waits for the device after every part.
 
 #include <functional>
 #include <string>
@@ -34,6 +34,11 @@ class StepObserver {
   // The parts in their order: "towers" (inputs and forward), "scorer" (forward, L_C, backward),
   // the losses by their names, "backward" (of the towers), "update".
   virtual void part_done(std::string_view part, const StepArrays<T>& arrays) = 0;
+
+  // Whether the device has computed a part when it is said to be done, or only been told to.
+  virtual bool waits() const { return true; }
+  // false: the step ends in front of its update.
+  virtual bool updates() const { return true; }
 };
 
 // Shows every array of a step by the names of docs/training.md. `rows` are the rows of a table's

@@ -198,9 +198,9 @@ TrainedRun train_run(Context& context, const TrainingSet& data, const TrainReque
   OpenedRun opened(run, description, request.fresh);
   TrainOutcome outcome;
   try {
-    outcome =
-        train(context, data.data(), request.config,
-              {run.train_files(), request.from, request.trace, request.trace_steps, request.stop});
+    outcome = train(context, data.data(), request.config,
+                    {run.train_files(), request.from, request.trace, request.trace_steps,
+                     request.graphs, request.stop});
   } catch (...) {
     opened.put_back();
     throw;

@@ -49,6 +49,7 @@ struct TrainRequest {
   int64_t from = -1;            // checkpoint to resume from; -1: the newest
   std::filesystem::path trace;  // folder for the first steps' arrays; "": none
   int64_t trace_steps = 1;
+  bool graphs = true;                       // on a GPU: replay steps from CUDA graphs
   const std::atomic<bool>* stop = nullptr;  // set it, and the run stops at its next checkpoint
 };
 

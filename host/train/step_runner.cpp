@@ -1,17 +1,20 @@
 #include "host/train/step_runner.h"
 
+#include <utility>
+
 #include "host/core/error.h"
 
 namespace cfaa {
 
 template <class T>
 StepRunner<T>::StepRunner(Context& context, Cfaa<T>& model, BatchAssembler<T>& assembler,
-                          const TrainOptions& options)
+                          const TrainOptions& options, bool graphs)
     : context_(context),
       model_(model),
       assembler_(assembler),
       options_(options),
-      layout_(assembler.shape()) {
+      layout_(assembler.shape()),
+      results_(model.parameters(), [this] { replay_->boundary(); }) {
   DeviceRuntime& runtime = context.runtime();
   for (std::size_t i = 0; i < 2; ++i) {
     host_[i] = runtime.allocate_host(layout_.bytes());
@@ -21,9 +24,30 @@ StepRunner<T>::StepRunner(Context& context, Cfaa<T>& model, BatchAssembler<T>& a
     device_ = runtime.allocate(layout_.bytes());
     device_batch_ = layout_.at(device_);
   }
-  const MathMode math = options.precision == TrainPrecision::tf32 ? MathMode::tf32 : MathMode::fp32;
   replay_ = std::make_unique<Replay>(
-      context, [this, math] { model_.step(context_, device_batch_, options_.loss, math); });
+      context, [this] { compute(); }, replay_check(), graphs);
+}
+
+template <class T>
+void StepRunner<T>::compute() {
+  const bool tf32 = options_.precision == TrainPrecision::tf32;
+  model_.step(context_, device_batch_, options_.loss, tf32 ? MathMode::tf32 : MathMode::fp32,
+              device_ == nullptr ? nullptr : &results_);
+}
+
+template <class T>
+Replay::Check StepRunner<T>::replay_check() {
+  return {.plain =
+              [this] {
+                results_.stop_before_update(true);
+                compute();
+                results_.stop_before_update(false);
+                plain_results_ = results_.read(context_);
+              },
+          .difference =
+              [this] {
+                return first_difference(std::exchange(plain_results_, {}), results_.read(context_));
+              }};
 }
 
 template <class T>

@@ -11,14 +11,16 @@
 #include "host/device/replay.h"
 #include "host/model/cfaa.h"
 #include "host/train/batch_assembler.h"
+#include "host/train/losses_and_gradients.h"
 
 namespace cfaa {
 
 template <class T>
 class StepRunner {
  public:
+  // Without `graphs` no step is replayed.
   StepRunner(Context& context, Cfaa<T>& model, BatchAssembler<T>& assembler,
-             const TrainOptions& options);
+             const TrainOptions& options, bool graphs = true);
   ~StepRunner();
 
   // Steps are run in ascending order, one by one.
@@ -42,6 +44,8 @@ class StepRunner {
 
  private:
   void assemble_ahead(int64_t step);
+  void compute();
+  Replay::Check replay_check();
 
   Context& context_;
   Cfaa<T>& model_;
@@ -56,6 +60,8 @@ class StepRunner {
   std::size_t current_ = 0;
   int64_t ahead_ = -1;  // the step being assembled
   std::future<void> assembling_;
+  LossesAndGradients<T> results_;
+  std::vector<NamedBytes> plain_results_;
   std::unique_ptr<Replay> replay_;
 };
 

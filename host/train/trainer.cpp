@@ -72,7 +72,7 @@ class Trainer {
         metric_(parse_metric(config.train.metric, "train.metric")),
         assembler_(data, config_.model, config_.train),
         model_(context, config_.model, config_.alignment, model_shape(data), assembler_.shape()),
-        runner_(context, model_, assembler_, config_.train),
+        runner_(context, model_, assembler_, config_.train, options.graphs),
         checkpoints_(options.files.checkpoints, config.train.keep_checkpoints) {
     start();
     log_.emplace(options.files.log, options.files.events, state_.step);

@@ -29,6 +29,7 @@ struct TrainerOptions {
   int64_t from = -1;            // checkpoint to resume from; -1: the newest
   std::filesystem::path trace;  // "": no trace
   int64_t trace_steps = 1;
+  bool graphs = true;                       // on a GPU: replay steps from CUDA graphs
   const std::atomic<bool>* stop = nullptr;  // set by a signal: finish the step, checkpoint, leave
 };
 

@@ -177,7 +177,7 @@ TEST_F(CapturedLoss, ACallThatCannotBeCapturedRunsBetweenTwoGraphs) {
 
   graph.capture([&] {
     vertical();
-    cuda::library_call(device(), "a call that waits", [&] {
+    cuda::library_call(device(), "a call that waits", cuda::Capturing::allowed, [&] {
       CFAA_CUDA_CHECK(cudaStreamSynchronize(device().stream()));
       ++made;
     });
@@ -193,7 +193,7 @@ TEST_F(CapturedLoss, ACallThatCannotBeCapturedRunsBetweenTwoGraphs) {
 }
 
 #if CFAA_EMULATED
-TEST_F(CapturedLoss, ReplaysWhereTheDriverRefusesToCaptureCusolver) {
+TEST_F(CapturedLoss, ReplaysWhereTheDriverRefusesToCaptureLibraries) {
   const std::vector<double> second = direct(2, [&] { horizontal(); });
   use_inputs(1);
   emulator::set_library_capture_refused(true);

@@ -465,7 +465,7 @@ TEST_F(TensorRT, FromTheThirdBatchOnABatchIsOneGraphLaunch) {
 TEST_F(TensorRT, RunsPlainlyWhereTheCaptureIsRefused) {
   const auto engine = build(options());
   const Ids text = ids(9, 1);
-  emulator::set_library_capture_refused(false, false, true);
+  emulator::set_library_capture_refused(false, true);
   const uint64_t before = emulator::counters().graph_launches;
 
   const Vectors first = run(*engine, {text});

@@ -1,5 +1,9 @@
 // Allocation, copies and fills of the CUDA runtime.
 
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include <cerrno>
 #include <cstdlib>
 #include <cstring>
 #include <memory>
@@ -69,13 +73,36 @@ Operation copy_operation(const char* name, const Copy& copy, enum cudaMemcpyKind
   Operation operation;
   operation.name = name;
   if (kind == cudaMemcpyHostToDevice || kind == cudaMemcpyDeviceToDevice) {
-    operation.pointers.push_back({copy.to, copy.to_bytes(), "the destination"});
+    operation.pointers.push_back({copy.to, copy.to_bytes(), "the destination", false, true, true});
   }
   if (kind == cudaMemcpyDeviceToHost || kind == cudaMemcpyDeviceToDevice) {
     operation.pointers.push_back({copy.from, copy.from_bytes(), "the source"});
   }
   operation.run = [copy] { copy.run(static_cast<const unsigned char*>(copy.from)); };
   return operation;
+}
+
+// A GPU that reaches pageable memory by itself may read the source as late as a stream runs the
+// copy; one that does not has staged it long before. So the source must not change until the host
+// has waited. Read by the kernel's leave: the memory may be gone.
+void check_unchanged(const std::string& name, const Copy& copy,
+                     const std::vector<unsigned char>& staged) {
+  std::vector<unsigned char> row(copy.width);
+  for (std::size_t r = 0; r < copy.height; ++r) {
+    auto* source = static_cast<const unsigned char*>(copy.from) + r * copy.from_pitch;
+    const iovec to{row.data(), row.size()};
+    const iovec from{const_cast<unsigned char*>(source), row.size()};
+    const ssize_t got = process_vm_readv(getpid(), &to, 1, &from, 1, 0);
+    if (got < 0 && errno != EFAULT) return;  // not allowed here: nothing can be said
+    if (got == static_cast<ssize_t>(row.size()) &&
+        std::memcmp(row.data(), staged.data() + r * copy.width, copy.width) == 0) {
+      continue;
+    }
+    fail(
+        "%s: its pageable source was %s before the copy was waited for; wait, or use pinned "
+        "memory that lives long enough",
+        name.c_str(), got < 0 ? "freed" : "changed or freed");
+  }
 }
 
 cudaError_t copy_now(const char* name, const Copy& copy, enum cudaMemcpyKind kind) {
@@ -118,7 +145,12 @@ cudaError_t copy_later(const char* name, const Copy& copy, enum cudaMemcpyKind k
   const bool pinned = (kind == cudaMemcpyHostToDevice && is_pinned(copy.from, copy.from_bytes())) ||
                       (kind == cudaMemcpyDeviceToHost && is_pinned(copy.to, copy.to_bytes())) ||
                       kind == cudaMemcpyDeviceToDevice;
-  if (pinned) return enqueue(target, copy_operation(name, copy, kind));
+  if (pinned) {
+    Operation operation = copy_operation(name, copy, kind);
+    if (kind == cudaMemcpyHostToDevice) operation.pinned = {copy.from, copy.from_bytes()};
+    if (kind == cudaMemcpyDeviceToHost) operation.pinned = {copy.to, copy.to_bytes()};
+    return enqueue(target, std::move(operation));
+  }
 
   // Pageable memory: CUDA stages what goes to the device at once, and waits for what comes back.
   if (is_capturing(target)) {
@@ -135,7 +167,10 @@ cudaError_t copy_later(const char* name, const Copy& copy, enum cudaMemcpyKind k
     for (std::size_t row = 0; row < copy.height; ++row) {
       std::memcpy(staged->data() + row * copy.width, from + row * copy.from_pitch, copy.width);
     }
-    operation.run = [packed, staged] { packed.run(staged->data()); };
+    operation.run = [name = std::string(name), copy, packed, staged] {
+      check_unchanged(name, copy, *staged);
+      packed.run(staged->data());
+    };
     return enqueue(target, std::move(operation));
   }
   if (cudaError_t error = enqueue(target, std::move(operation))) return error;
@@ -157,7 +192,7 @@ cudaError_t fill(const char* name, void* p, int value, std::size_t count, cudaSt
   ++settings().counters.copies;
   Operation operation;
   operation.name = name;
-  operation.pointers.push_back({p, count, "the destination"});
+  operation.pointers.push_back({p, count, "the destination", false, true, true});
   operation.run = [=] { std::memset(p, value, count); };
   if (cudaError_t error = enqueue(target, std::move(operation))) return error;
   if (wait) return remember(drain_blocking_streams(device_of_stream(target)));

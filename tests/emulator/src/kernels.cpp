@@ -164,7 +164,7 @@ cudaError_t enqueue_kernel(const cudaLaunchConfig_t& config, const void* functio
   operation.name = "kernel " + kernel.name;
   for (KernelPointer& pointer : pointers) {
     operation.pointers.push_back(
-        {pointer.address, 0, std::move(pointer.what), true, pointer.certain});
+        {pointer.address, 0, std::move(pointer.what), true, pointer.certain, pointer.written});
   }
   KernelCall call{kernel.name,          config.gridDim, config.blockDim, config.dynamicSmemBytes,
                   shared_total(kernel), std::move(body)};

@@ -50,6 +50,10 @@ class LibraryCall {
   void uses(const char* what, const void* p, std::size_t bytes) {
     if (bytes > 0) operation_.pointers.push_back({p, bytes, what});
   }
+  // Through a pointer to what is not const the call may write.
+  void uses(const char* what, void* p, std::size_t bytes) {
+    if (bytes > 0) operation_.pointers.push_back({p, bytes, what, false, true, true});
+  }
 
   cudaError_t enqueue_work(std::function<void()> work) {
     ++settings().counters.library_calls;

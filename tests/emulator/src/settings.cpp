@@ -43,6 +43,12 @@ Settings::Settings() : limits(limits_of(Architecture::sm_80)) {
   if (const char* value = std::getenv("CFAA_EMULATOR_SHARED_CHECKS")) {
     shared_checks = std::strcmp(value, "0") != 0;
   }
+  if (const char* value = std::getenv("CFAA_EMULATOR_ARENA")) {
+    if (std::strcmp(value, "merged") != 0 && std::strcmp(value, "pieces") != 0) {
+      fail("CFAA_EMULATOR_ARENA is %s; it must be merged or pieces", value);
+    }
+    merged_arena = std::strcmp(value, "merged") == 0;
+  }
   if (const char* value = std::getenv("CFAA_EMULATOR_ARCH")) {
     const std::string_view name = value;
     if (name == "sm_90") {
@@ -86,8 +92,13 @@ void set_threads(int threads) {
 void set_shared_checks(bool on) {
   settings().shared_checks = on;
 }
-void set_library_capture_refused(bool cusolver, bool cublas, bool tensorrt) {
-  settings().refuse_solver_capture = cusolver;
+void set_merged_arena(bool on) {
+  settings().merged_arena = on;
+}
+bool merged_arena() {
+  return settings().merged_arena;
+}
+void set_library_capture_refused(bool cublas, bool tensorrt) {
   settings().refuse_blas_capture = cublas;
   settings().refuse_tensorrt_capture = tensorrt;
 }

@@ -32,7 +32,7 @@ struct Settings {
   std::atomic<std::uint64_t> seed{1};
   int threads;
   bool shared_checks = true;
-  bool refuse_solver_capture = false;
+  bool merged_arena = false;
   bool refuse_blas_capture = false;
   bool refuse_tensorrt_capture = false;
   int tensorrt_version = 110100;

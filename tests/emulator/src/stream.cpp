@@ -16,6 +16,7 @@ struct CUstream_st {
   std::deque<emulator::QueuedOperation> queue;
   std::uint64_t enqueued = 0;  // number of the last operation in the queue
   std::uint64_t done = 0;
+  emulator::Before before;  // the next operation
   std::shared_ptr<emulator::Capture> capture;
   std::vector<std::size_t> frontier;  // nodes of the capture that the next one comes after
 };
@@ -25,6 +26,7 @@ struct CUevent_st {
   bool timing = true;
   bool recorded = false;
   emulator::StreamPoint point = {nullptr, 0};
+  emulator::Before before;                     // it and what comes before it
   std::shared_ptr<emulator::Capture> capture;  // when recorded in one
   std::vector<std::size_t> frontier;
   std::shared_ptr<std::chrono::steady_clock::time_point> time;
@@ -41,6 +43,15 @@ struct CUgraphExec_st {
 namespace emulator {
 namespace {
 
+// Who touched a buffer last.
+struct Accesses {
+  struct By {
+    std::uint64_t number = 0;
+    std::string name;
+  };
+  std::map<cudaStream_t, By> writers, readers;
+};
+
 struct Streams {
   std::vector<std::unique_ptr<CUstream_st>> all;  // dead ones too: events may point at them
   CUstream_st* legacy[device_count];
@@ -48,7 +59,9 @@ struct Streams {
   std::set<cudaEvent_t> events;
   std::set<cudaGraph_t> graphs;
   std::set<cudaGraphExec_t> executables;
-  int depth = 0;  // of nested runs
+  Before waited_for;                         // by the host
+  std::map<const void*, Accesses> accesses;  // by the buffer's start
+  int depth = 0;                             // of nested runs
   std::uint64_t operations = 0;
 
   Streams() {
@@ -93,6 +106,10 @@ void check_pointers(const Operation& operation, const char* when) {
 void run_operation(const Operation& operation, const char* when) {
   open_devices(1u << operation.device);
   check_pointers(operation, when);
+  const HostUse& host = operation.pinned;
+  if (host.bytes > 0 && !is_pinned(host.address, host.bytes)) {
+    fail("%s%s: its pinned host memory was freed", operation.name.c_str(), when);
+  }
   operation.run();
   check_slack(operation.name);
 }
@@ -134,6 +151,84 @@ void add_node(CUstream_st& stream, OperationPtr operation) {
   stream.frontier = {nodes.size() - 1};
 }
 
+void join(Before& before, const Before& more) {
+  for (const auto& [stream, number] : more) {
+    std::uint64_t& known = before[stream];
+    known = std::max(known, number);
+  }
+}
+
+// All of a stream so far, and what came before it.
+Before all_of(const CUstream_st& stream) {
+  Before before = stream.before;
+  before[const_cast<cudaStream_t>(&stream)] = stream.enqueued;
+  return before;
+}
+
+void host_waited_for(const Before& before) {
+  join(streams().waited_for, before);
+}
+
+const void* buffer_of(const PointerUse& use) {
+  if (!use.certain || use.address == nullptr || device_of(use.address) < 0) return nullptr;
+  const Allocation* allocation = find_allocation(use.address);
+  const bool live = allocation != nullptr && allocation->live;
+  return live ? reinterpret_cast<const void*>(allocation->base) : nullptr;
+}
+
+// Fails where another stream touches the same buffer, one of both writes it, and nothing says which
+// comes first.
+void check_order(const CUstream_st& stream, const Operation& operation) {
+  const auto this_stream = const_cast<cudaStream_t>(&stream);
+  const auto check = [&](const PointerUse& use, const std::map<cudaStream_t, Accesses::By>& others,
+                         const char* did) {
+    for (const auto& [other, by] : others) {
+      if (other == this_stream) continue;
+      const auto known = stream.before.find(other);
+      if (known != stream.before.end() && known->second >= by.number) continue;
+      fail("%s: %s is %s by %s on another stream, and no event says which of them comes first",
+           operation.name.c_str(), use.what.c_str(), did, by.name.c_str());
+    }
+  };
+  for (const PointerUse& use : operation.pointers) {
+    const void* buffer = buffer_of(use);
+    if (buffer == nullptr) continue;
+    Accesses& accesses = streams().accesses[buffer];
+    check(use, accesses.writers, "written");
+    if (use.written) check(use, accesses.readers, "read");
+    auto& mine = use.written ? accesses.writers : accesses.readers;
+    mine[this_stream] = {stream.enqueued + 1, operation.name};
+  }
+}
+
+// The same for the nodes of a graph.
+void check_graph_order(const std::vector<GraphNode>& nodes) {
+  std::vector<std::vector<bool>> comes_after(nodes.size(), std::vector<bool>(nodes.size()));
+  std::map<const void*, std::vector<std::pair<std::size_t, const PointerUse*>>> uses;
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    for (const std::size_t before : nodes[i].after) {
+      comes_after[i][before] = true;
+      for (std::size_t j = 0; j < before; ++j) {
+        if (comes_after[before][j]) comes_after[i][j] = true;
+      }
+    }
+    if (!nodes[i].operation) continue;
+    for (const PointerUse& use : nodes[i].operation->pointers) {
+      const void* buffer = buffer_of(use);
+      if (buffer == nullptr) continue;
+      for (const auto& [j, other] : uses[buffer]) {
+        if (j == i || comes_after[i][j] || !(use.written || other->written)) continue;
+        fail(
+            "%s and %s of a graph: %s of the one is %s of the other, and nothing says which of "
+            "them comes first",
+            nodes[j].operation->name.c_str(), nodes[i].operation->name.c_str(), other->what.c_str(),
+            use.what.c_str());
+      }
+      uses[buffer].push_back({i, &use});
+    }
+  }
+}
+
 std::vector<StreamPoint> implicit_order(const CUstream_st& stream) {
   std::vector<StreamPoint> after;
   if (stream.legacy) {
@@ -148,6 +243,24 @@ std::vector<StreamPoint> implicit_order(const CUstream_st& stream) {
     after.push_back({legacy, legacy->enqueued});
   }
   return after;
+}
+
+// What a whole graph touches. Written wins: one use a buffer is enough.
+std::vector<PointerUse> uses_of(const std::vector<GraphNode>& nodes) {
+  std::map<const void*, PointerUse> uses;
+  for (const GraphNode& node : nodes) {
+    if (!node.operation) continue;
+    for (const PointerUse& use : node.operation->pointers) {
+      const void* buffer = buffer_of(use);
+      if (buffer == nullptr) continue;
+      PointerUse& whole = uses[buffer];
+      const bool written = whole.written || use.written;
+      whole = {buffer, 0, use.what + " of " + node.operation->name, true, true, written};
+    }
+  }
+  std::vector<PointerUse> all;
+  for (auto& [buffer, use] : uses) all.push_back(std::move(use));
+  return all;
 }
 
 // The default stream cannot be used while a stream that it waits for is being captured.
@@ -213,13 +326,18 @@ cudaError_t enqueue(cudaStream_t stream, Operation operation) {
   if (target.legacy) {
     if (cudaError_t error = implicit_capture_error(target.device)) return remember(error);
   }
-  target.queue.push_back({std::move(shared), implicit_order(target)});
+  std::vector<StreamPoint> after = implicit_order(target);
+  join(target.before, streams().waited_for);
+  for (const StreamPoint& point : after) join(target.before, all_of(*point.stream));
+  check_order(target, *shared);
+  target.queue.push_back({std::move(shared), std::move(after)});
   ++target.enqueued;
   return cudaSuccess;
 }
 
 void drain(cudaStream_t stream) {
   ++settings().counters.synchronisations;
+  host_waited_for(all_of(*stream));
   Working working(stream->device);
   run_until(*stream, stream->enqueued);
 }
@@ -233,16 +351,23 @@ void drain_device(int device) {
     for (const auto& stream : streams().all) {
       if (stream->device == device && !stream->queue.empty()) waiting.push_back(stream.get());
     }
-    if (waiting.empty()) return;
+    if (waiting.empty()) break;
     CUstream_st& stream = *waiting[random.below(static_cast<std::uint32_t>(waiting.size()))];
     run_until(stream, stream.done + 1);
   }
+  for (const auto& stream : streams().all) {
+    if (stream->device == device) host_waited_for(all_of(*stream));
+  }
+  std::erase_if(streams().accesses,
+                [&](const auto& entry) { return device_of(entry.first) == device; });
 }
 
 cudaError_t drain_blocking_streams(int device) {
   if (cudaError_t error = implicit_capture_error(device)) return error;
   CUstream_st* legacy = streams().legacy[device];
-  legacy->queue.push_back({nullptr, implicit_order(*legacy)});
+  std::vector<StreamPoint> after = implicit_order(*legacy);
+  for (const StreamPoint& point : after) join(legacy->before, all_of(*point.stream));
+  legacy->queue.push_back({nullptr, std::move(after)});
   ++legacy->enqueued;
   drain(legacy);
   return cudaSuccess;
@@ -307,7 +432,10 @@ cudaError_t cudaStreamQuery(cudaStream_t stream) {
   }
   // Time passes between two queries: one operation's worth.
   Working working(target->device);
-  if (target->queue.empty()) return cudaSuccess;
+  if (target->queue.empty()) {
+    host_waited_for(all_of(*target));
+    return cudaSuccess;
+  }
   run_until(*target, target->done + 1);
   return cudaErrorNotReady;
 }
@@ -358,6 +486,7 @@ cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
   operation.run = [time] { *time = std::chrono::steady_clock::now(); };
   if (cudaError_t error = enqueue(target, std::move(operation))) return error;
   event->point = {target, target->enqueued};
+  event->before = all_of(*target);
   return cudaSuccess;
 }
 
@@ -397,6 +526,8 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned
     return remember(cudaErrorStreamCaptureIsolation);
   }
   std::vector<StreamPoint> after = implicit_order(*target);
+  for (const StreamPoint& point : after) join(target->before, all_of(*point.stream));
+  join(target->before, event->before);
   after.push_back(event->point);
   target->queue.push_back({nullptr, std::move(after)});
   ++target->enqueued;
@@ -409,6 +540,7 @@ cudaError_t cudaEventSynchronize(cudaEvent_t event) {
   if (!event->recorded) return cudaSuccess;
   if (event->capture) return remember(cudaErrorCapturedEvent);
   ++settings().counters.synchronisations;
+  host_waited_for(event->before);
   Working working(event->point.stream->device);
   run_until(*event->point.stream, event->point.number);
   return cudaSuccess;
@@ -420,7 +552,10 @@ cudaError_t cudaEventQuery(cudaEvent_t event) {
   if (!event->recorded) return cudaSuccess;
   if (event->capture) return remember(cudaErrorCapturedEvent);
   CUstream_st& stream = *event->point.stream;
-  if (stream.done >= event->point.number) return cudaSuccess;
+  if (stream.done >= event->point.number) {
+    host_waited_for(event->before);
+    return cudaSuccess;
+  }
   Working working(stream.device);
   run_until(stream, stream.done + 1);
   return cudaErrorNotReady;
@@ -500,6 +635,7 @@ cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t* pGraph) {
   std::erase(streams().captures, capture);
   if (capture->invalidated) return remember(cudaErrorStreamCaptureInvalidated);
   if (!all_joined) return remember(cudaErrorStreamCaptureUnjoined);
+  check_graph_order(capture->nodes);
   *pGraph = new CUgraph_st{capture->nodes};
   streams().graphs.insert(*pGraph);
   return cudaSuccess;
@@ -553,6 +689,7 @@ cudaError_t cudaGraphLaunch(cudaGraphExec_t graphExec, cudaStream_t stream) {
   ++settings().counters.graph_launches;
   Operation operation;
   operation.name = "cudaGraphLaunch";
+  operation.pointers = uses_of(graphExec->nodes);
   operation.run = [nodes = graphExec->nodes] { run_graph(nodes); };
   return enqueue(target, std::move(operation));
 }

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <map>
 #include <memory>
 #include <set>
 #include <string>
@@ -24,12 +25,20 @@ struct PointerUse {
   std::string what;             // "argument 2", "A"
   bool pinned_allowed = false;  // host memory the device can reach will do
   bool certain = true;          // false: only complain about freed memory and other devices
+  bool written = false;         // otherwise read, as far as is known
+};
+
+// Host memory that a copy reads or writes when it runs, later than the call.
+struct HostUse {
+  const void* address = nullptr;
+  std::size_t bytes = 0;
 };
 
 struct Operation {
   std::string name;  // "kernel axpy", "cublasSgemm", "cudaMemcpyAsync"
   int device = 0;
   std::vector<PointerUse> pointers;
+  HostUse pinned;
   std::function<void()> run;
 };
 using OperationPtr = std::shared_ptr<const Operation>;
@@ -53,6 +62,9 @@ struct StreamPoint {
   cudaStream_t stream;
   std::uint64_t number;
 };
+
+// What comes before an operation whatever the device does: of each stream, up to which number.
+using Before = std::map<cudaStream_t, std::uint64_t>;
 
 struct QueuedOperation {
   OperationPtr operation;  // null: only waits

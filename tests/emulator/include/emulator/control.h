@@ -1,11 +1,12 @@
 #pragma once
-// Switches of the emulated device that a real GPU does not have. Only tests and the emulated build
-// include this; kernels and cuda/ see nothing but CUDA's own names.
+// Switches of the emulated device that a real GPU does not have. Only tests include this, and
+// cuda/device.cpp for its arena; kernels and the rest of cuda/ see nothing but CUDA's own names.
 //
 // Environment variables set the same things before the first call:
 //   CFAA_EMULATOR_SEED=7          order in which threads, blocks and streams run
 //   CFAA_EMULATOR_ARCH=sm_90      launch limits: sm_80 (default), sm_90, sm_120
 //   CFAA_EMULATOR_THREADS=2       host threads that run blocks (default: all)
+//   CFAA_EMULATOR_ARENA=merged    scratch as on a GPU; pieces (default): watched piece by piece
 //   CFAA_EMULATOR_SHARED_CHECKS=0 leave out the per-element checks of shared memory (for speed)
 
 #include <cstddef>
@@ -27,9 +28,15 @@ void set_threads(int threads);
 // Uninitialised reads, bounds and races of Shared<T>. On unless told otherwise.
 void set_shared_checks(bool on);
 
-// From now on a cuSOLVER (cuBLAS, TensorRT) call on a capturing stream fails with the library's
-// internal error and invalidates the capture, as some drivers do.
-void set_library_capture_refused(bool cusolver, bool cublas = false, bool tensorrt = false);
+// Devices made from now on keep their scratch as a GPU does: in blocks that are merged into one and
+// freed, so that an address kept past its time is found. Otherwise every piece of scratch is a
+// buffer of its own that is never freed, and overruns and uninitialised reads are found.
+void set_merged_arena(bool on);
+bool merged_arena();
+
+// From now on a cuBLAS (TensorRT) call on a capturing stream fails with the library's internal
+// error and invalidates the capture, as some drivers do.
+void set_library_capture_refused(bool cublas, bool tensorrt = false);
 
 // What getInferLibVersion answers, and engines are marked with: 110100 (11.1.0) unless told
 // otherwise.

@@ -17,6 +17,7 @@ struct KernelPointer {
   const void* address;
   std::string what;  // "argument 2"
   bool certain;      // false: a word of a structure that may or may not be a pointer
+  bool written;      // a pointer to what is not const
 };
 
 cudaError_t enqueue_kernel(const cudaLaunchConfig_t& config, const void* function,
@@ -30,18 +31,19 @@ void collect_pointers(const T& argument, int index, std::vector<KernelPointer>& 
   const std::string what = "argument " + std::to_string(index);
   if constexpr (std::is_pointer_v<T>) {
     if constexpr (!std::is_function_v<std::remove_pointer_t<T>>) {
-      pointers.push_back({static_cast<const void*>(argument), what, true});
+      pointers.push_back({static_cast<const void*>(argument), what, true,
+                          !std::is_const_v<std::remove_pointer_t<T>>});
     }
   } else if constexpr (requires { argument.for_each_pointer([](const void*) {}); }) {
     argument.for_each_pointer([&](const void* address) {
-      pointers.push_back({address, "a pointer in " + what, true});
+      pointers.push_back({address, "a pointer in " + what, true, false});
     });
   } else if constexpr (std::is_class_v<T> && std::is_trivially_copyable_v<T> &&
                        alignof(T) >= alignof(void*)) {
     for (std::size_t at = 0; at + sizeof(void*) <= sizeof(T); at += sizeof(void*)) {
       const void* word;
       __builtin_memcpy(&word, reinterpret_cast<const unsigned char*>(&argument) + at, sizeof(word));
-      pointers.push_back({word, "byte " + std::to_string(at) + " of " + what, false});
+      pointers.push_back({word, "byte " + std::to_string(at) + " of " + what, false, false});
     }
   }
 }

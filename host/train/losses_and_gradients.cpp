@@ -1,0 +1,67 @@
+#include "host/train/losses_and_gradients.h"
+
+#include "host/core/error.h"
+
+namespace cfaa {
+
+std::string first_difference(const std::vector<NamedBytes>& a, const std::vector<NamedBytes>& b) {
+  CFAA_ASSERT(a.size() == b.size());
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    CFAA_ASSERT(a[i].name == b[i].name);
+    if (a[i].bytes != b[i].bytes) return a[i].name;
+  }
+  return "";
+}
+
+template <class T>
+void LossesAndGradients<T>::part_done(std::string_view part, const StepArrays<T>& arrays) {
+  const auto add = [&](const std::string& name, VectorView<T> values) {
+    arrays_.push_back({name, {values.data, {1, values.size()}}});
+  };
+  if (part == "towers") {
+    arrays_.clear();
+  } else if (part == "scorer") {
+    add("loss.score", arrays.score_loss);
+  } else if (part == "backward") {
+    arrays_.push_back({"z", arrays.z});
+    arrays_.push_back({"gradient.z", arrays.dz});
+    add("the layers' gradient", parameters_.dense_gradient());
+    for (const TableGradient<T>& table : arrays.tables) {
+      arrays_.push_back({"gradient." + parameters_.table(table.table).name, table.gradient,
+                         table.touched.count.data});
+    }
+    before_update_();
+  } else if (part != "update") {
+    add("loss." + std::string(part), arrays.loss);
+  }
+}
+
+template <class T>
+std::vector<NamedBytes> LossesAndGradients<T>::read(Context& context) const {
+  DeviceRuntime& runtime = context.runtime();
+  std::vector<NamedBytes> all;
+  for (const Array& array : arrays_) {
+    int64_t rows = array.values.rows();
+    if (array.rows != nullptr) {
+      int32_t written = 0;
+      runtime.copy_to_host(&written, array.rows, sizeof(written));
+      runtime.synchronize();
+      rows = written;
+    }
+    CFAA_ASSERT(array.values.cols() == 1 || array.values.stride[1] == 1);
+    const std::size_t row_bytes = static_cast<std::size_t>(array.values.cols()) * sizeof(T);
+    NamedBytes copy{array.name, std::vector<std::byte>(static_cast<std::size_t>(rows) * row_bytes)};
+    for (int64_t r = 0; r < rows; ++r) {
+      runtime.copy_to_host(copy.bytes.data() + static_cast<std::size_t>(r) * row_bytes,
+                           array.values.data + r * array.values.stride[0], row_bytes);
+    }
+    runtime.synchronize();
+    all.push_back(std::move(copy));
+  }
+  return all;
+}
+
+template class LossesAndGradients<float>;
+template class LossesAndGradients<double>;
+
+}  // namespace cfaa
