@@ -116,6 +116,36 @@ __global__ void __launch_bounds__(kThreads, 1)
   join(part, loss, latch);
 }
 
+// report: self_training_kernel threads=512 bytes=3*R*T flops=90*R fp64
+template <class T>
+__global__ void __launch_bounds__(kThreads, 1)
+    self_training_kernel(const T* score, const T* weight,  // (rows)
+                         int rows, double low, double high,
+                         T* loss,    // (1)
+                         T* dscore,  // (rows)
+                         Fault* latch) {
+  const Stretch stretch = stretch_of_thread(rows);
+  const auto is_sure = [&](int r) {
+    const double p = sigmoid(score[r]);
+    return weight[r] != T(0) && !(p >= low && p <= high);
+  };
+  int count = 0;
+  for (int r = stretch.first; r < stretch.last; ++r) count += is_sure(r) ? 1 : 0;
+  count = block_sum(count);
+  const double share = count > 0 ? 1.0 / count : 0.0;
+  LossPart part;
+  for (int r = stretch.first; r < stretch.last; ++r) {
+    if (!is_sure(r)) {
+      dscore[r] = 0;
+      continue;
+    }
+    const double p = sigmoid(score[r]), surprise = softplus(-static_cast<double>(score[r]));
+    part.add(r, share * p * surprise);
+    dscore[r] = static_cast<T>(share * p * (1 - p) * (surprise - 1));
+  }
+  join(part, loss, latch);
+}
+
 }  // namespace
 
 template <class T>
@@ -134,7 +164,16 @@ void pairwise_loss(Context& context, VectorView<const T> score, int64_t negative
          static_cast<int>(negatives), loss.data, dscore.data, context.fault_latch());
 }
 
+template <class T>
+void self_training_loss(Context& context, VectorView<const T> score, VectorView<const T> weight,
+                        const SureScores& sure, VectorView<T> loss, VectorView<T> dscore) {
+  launch(device_of(context).stream(), self_training_kernel<T>, dim3(1), dim3(kThreads), 0,
+         score.data, weight.data, static_cast<int>(score.size()), sure.low, sure.high, loss.data,
+         dscore.data, context.fault_latch());
+}
+
 CFAA_FOR_FLOAT_AND_DOUBLE(cross_entropy);
 CFAA_FOR_FLOAT_AND_DOUBLE(pairwise_loss);
+CFAA_FOR_FLOAT_AND_DOUBLE(self_training_loss);
 
 }  // namespace cfaa::cuda

@@ -79,7 +79,30 @@ void pairwise_loss(Context& context, VectorView<const T> score, int64_t negative
   sum.write(context, loss.data);
 }
 
+template <class T>
+void self_training_loss(Context& context, VectorView<const T> score, VectorView<const T> weight,
+                        const SureScores& sure, VectorView<T> loss, VectorView<T> dscore) {
+  const auto is_sure = [&](int64_t r) {
+    const double p = sigmoid(score.data[r]);
+    return weight.data[r] != T(0) && !(p >= sure.low && p <= sure.high);
+  };
+  int64_t count = 0;
+  for (int64_t r = 0; r < score.size(); ++r) count += is_sure(r) ? 1 : 0;
+  const double share = count > 0 ? 1 / static_cast<double>(count) : 0;
+  LossSum sum;
+  for (int64_t r = 0; r < score.size(); ++r) {
+    dscore.data[r] = 0;
+    if (!is_sure(r)) continue;
+    const double p = sigmoid(score.data[r]),
+                 surprise = softplus(-static_cast<double>(score.data[r]));
+    sum.add(r, share * p * surprise);
+    dscore.data[r] = static_cast<T>(share * p * (1 - p) * (surprise - 1));
+  }
+  sum.write(context, loss.data);
+}
+
 CFAA_FOR_FLOAT_AND_DOUBLE(cross_entropy);
 CFAA_FOR_FLOAT_AND_DOUBLE(pairwise_loss);
+CFAA_FOR_FLOAT_AND_DOUBLE(self_training_loss);
 
 }  // namespace cfaa::cpu

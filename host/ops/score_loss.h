@@ -7,6 +7,10 @@
 //                   N + r n + j the j-th of the n negatives of row r < N; ds_rj = w_rj
 //                   sigma(s_rj - s_r), ds_r = -sum_j ds_rj
 //
+//   self training   loss = (1/M) sum_r p_r log(1 / p_r) over the M rows whose p_r = sigma(s_r) is
+//                   sure: below `low` or above `high`; ds_r = p_r (1 - p_r) (log(1 / p_r) - 1) / M,
+//                   which draws p to the nearer end (ESAM). Which rows are sure is held fixed.
+//
 // Stable for any finite score. Weights carry the mean over the batch and leave out rows: where one
 // is 0 the score is not looked at, and its gradient is 0.
 // Sums are in double in index order. Where the loss is not finite the Context's latch is set
@@ -27,5 +31,18 @@ CFAA_OP(template <class T>
 CFAA_OP(template <class T>
         void pairwise_loss(Context& context, VectorView<const T> score, int64_t negatives,
                            VectorView<const T> weight, VectorView<T> loss, VectorView<T> dscore));
+
+// What self training takes for sure.
+struct SureScores {
+  double low = 0.2;
+  double high = 0.8;
+};
+
+// score, weight, dscore (R), contiguous; a row of weight 0 is left out, and weights do not scale.
+// loss is 0 where no row is sure.
+CFAA_OP(template <class T>
+        void self_training_loss(Context& context, VectorView<const T> score,
+                                VectorView<const T> weight, const SureScores& sure,
+                                VectorView<T> loss, VectorView<T> dscore));
 
 }  // namespace cfaa

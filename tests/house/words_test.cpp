@@ -189,7 +189,7 @@ TEST(House, AWordIsFoundAsAWhole) {
   EXPECT_TRUE(says("recommend, then mend", "mend"));
 }
 
-// One pair a thing makes host/ops and host/cpu long; everywhere else a crowd asks for another room.
+// A file for every op makes its three folders long; everywhere else a crowd asks for another room.
 TEST(House, NoFolderIsCrowded) {
   constexpr int kMost = 32;
   std::map<std::string, int> files;
@@ -197,7 +197,7 @@ TEST(House, NoFolderIsCrowded) {
     ++files[fs::path(file.path).parent_path().generic_string()];
   }
   for (const auto& [folder, count] : files) {
-    if (folder == "host/ops" || folder == "host/cpu") continue;
+    if (folder == "host/ops" || folder == "host/cpu" || folder == "kernels") continue;
 
     EXPECT_LE(count, kMost) << folder << " holds " << count << " files";
   }

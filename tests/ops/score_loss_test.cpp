@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "tests/compare.h"
+#include "tests/differences.h"
 #include "tests/on_device.h"
 
 namespace cfaa::test {
@@ -45,16 +46,16 @@ Result<T> pairwise(Context& context, const std::vector<T>& score, int64_t negati
   return {loss.to_host()[0], ds.to_host()};
 }
 
-std::vector<double> differences(const std::vector<double>& score,
-                                const std::function<double(const std::vector<double>&)>& loss) {
-  std::vector<double> result;
-  for (std::size_t i = 0; i < score.size(); ++i) {
-    auto up = score, down = score;
-    up[i] += 1e-5;
-    down[i] -= 1e-5;
-    result.push_back((loss(up) - loss(down)) / 2e-5);
-  }
-  return result;
+template <class T>
+Result<T> self_training(Context& context, const std::vector<T>& score, const std::vector<T>& weight,
+                        const SureScores& sure = {}) {
+  const auto n = static_cast<int64_t>(score.size());
+  const Tensor<T, 1> s(context, {n}, score.data()), w(context, {n}, weight.data()),
+      loss(context, {1}), ds(context, {n});
+
+  self_training_loss<T>(context, s, w, sure, loss, ds);
+
+  return {loss.to_host()[0], ds.to_host()};
 }
 
 // Labels 0 and 1 in turn; weights from 0.5 on, every seventh 0.
@@ -91,6 +92,46 @@ TEST_P(ScoreLoss, PairwiseGivesTheHandMadeResult) {
 
   EXPECT_TRUE(close(found.loss, std::log(4.0) + 2 * std::log(2.0) + 4 * std::log(4.0 / 3), 1e-15));
   EXPECT_TRUE(close(found.dscore, std::vector<double>{-1.75, -1, 0.75, 1, 1, 0}, 1e-15));
+}
+
+TEST_P(ScoreLoss, SelfTrainingDrawsSureScoresToTheNearerEnd) {
+  // p = 9/10 and 1/10 are sure, 3/4 is not, and the last row is left out
+  const double nine = std::log(9.0), three = std::log(3.0);
+
+  const auto found = self_training<double>(context(), {nine, -nine, three, 5}, {1, 3, 1, 0});
+
+  EXPECT_TRUE(close(found.loss, (0.9 * std::log(10.0 / 9) + 0.1 * std::log(10.0)) / 2, 1e-14));
+  EXPECT_TRUE(close(found.dscore,
+                    std::vector<double>{0.09 * (std::log(10.0 / 9) - 1) / 2,
+                                        0.09 * (std::log(10.0) - 1) / 2, 0, 0},
+                    1e-14));
+  EXPECT_LT(found.dscore[0], 0);
+  EXPECT_GT(found.dscore[1], 0);
+}
+
+TEST_P(ScoreLoss, SelfTrainingIsZeroWhereNothingIsSure) {
+  const auto found = self_training<float>(context(), {0, 0.1f}, {1, 1});
+
+  EXPECT_EQ(found.loss, 0);
+  EXPECT_EQ(found.dscore, std::vector<float>(2, 0.0f));
+}
+
+TEST_P(ScoreLoss, SelfTrainingMatchesPlainLoopsAtOddSizes) {
+  for (const int64_t n : {1, 31, 33, 257, 5000}) {
+    const auto score = normal<float>(n, 1, 0, 3);
+    const auto w = weights<float>(static_cast<std::size_t>(n));
+    double loss = 0, count = 0;
+    for (std::size_t i = 0; i < score.size(); ++i) {
+      const double p = 1 / (1 + std::exp(-static_cast<double>(score[i])));
+      if (w[i] == 0 || (p >= 0.2 && p <= 0.8)) continue;
+      loss -= p * std::log(p);
+      ++count;
+    }
+
+    const auto found = self_training<float>(context(), score, w);
+
+    EXPECT_TRUE(close(found.loss, count > 0 ? loss / count : 0, 1e-6)) << n;
+  }
 }
 
 TEST_P(ScoreLoss, CrossEntropyMatchesPlainLoopsAtOddSizes) {
@@ -147,19 +188,27 @@ TEST_P(ScoreLoss, GradientsEqualCentralDifferences) {
 
   const auto by_entropy = entropy<double>(context(), score, y, w);
   const auto by_pairs = pairwise<double>(context(), score, 3, w);
+  const auto by_itself = self_training<double>(context(), score, w, {0.45, 0.55});
 
   EXPECT_TRUE(close(by_entropy.dscore,
-                    differences(score,
-                                [&](const std::vector<double>& s) {
-                                  return entropy<double>(context(), s, y, w).loss;
-                                }),
+                    central_differences(score,
+                                        [&](const std::vector<double>& s) {
+                                          return entropy<double>(context(), s, y, w).loss;
+                                        }),
                     1e-9));
   EXPECT_TRUE(close(by_pairs.dscore,
-                    differences(score,
-                                [&](const std::vector<double>& s) {
-                                  return pairwise<double>(context(), s, 3, w).loss;
-                                }),
+                    central_differences(score,
+                                        [&](const std::vector<double>& s) {
+                                          return pairwise<double>(context(), s, 3, w).loss;
+                                        }),
                     1e-9));
+  EXPECT_TRUE(
+      close(by_itself.dscore,
+            central_differences(score,
+                                [&](const std::vector<double>& s) {
+                                  return self_training<double>(context(), s, w, {0.45, 0.55}).loss;
+                                }),
+            1e-9));
 }
 
 TEST_P(ScoreLoss, StaysExactForExtremeScores) {
