@@ -27,4 +27,43 @@ inline uint32_t dropout_threshold(double p) {
   return static_cast<uint32_t>(std::ceil(p * 16777216.0));
 }
 
+// Dropout inside an op that makes the values it drops: none without a state, or where p is 0.
+struct Dropout {
+  double p = 0;
+  const StepState* state = nullptr;  // in device memory
+  uint64_t layer = 0;
+};
+
+// The same draw for one element, where an op has no matrix to drop.
+struct DropoutDraw {
+  Philox random;
+  const StepState* state;  // null: everything is kept
+  uint64_t layer;
+  uint32_t threshold;
+  double scale;  // 1 / (1 - p)
+
+  DropoutDraw(const Philox& philox, const Dropout& dropout)
+      : random(philox),
+        state(dropout.p > 0 ? dropout.state : nullptr),
+        layer(dropout.layer),
+        threshold(dropout_threshold(dropout.p)),
+        scale(1 / (1 - dropout.p)) {}
+
+  // 1 / (1 - p) where element e is kept, else 0.
+  CFAA_HOST_DEVICE double factor(int64_t e) const {
+    if (state == nullptr) return 1;
+    const Philox::Block bits = random(static_cast<uint64_t>(e) / 4, (state->step << 16) + layer);
+    uint32_t word = bits.word[0];  // chosen without an index, which would need memory on a GPU
+    if (e % 4 == 1) word = bits.word[1];
+    if (e % 4 == 2) word = bits.word[2];
+    if (e % 4 == 3) word = bits.word[3];
+    return (word >> 8) >= threshold ? scale : 0;
+  }
+
+  template <class F>
+  void for_each_pointer(F f) const {
+    f(state);
+  }
+};
+
 }  // namespace cfaa
