@@ -139,6 +139,16 @@ void add_prepare(CLI::App& app) {
       ->capture_default_str()
       ->check(CLI::Range(0, 4096));
   command->add_flag("--json", arguments->json, "machine output on stdout: prepare.json");
+  command
+      ->add_option_function<std::string>(
+          "--target-keep-from",
+          [](const std::string&) {
+            throw Error(
+                "--target-keep-from is gone: --target-labels SHARE thins the labels of training "
+                "and validation, --target-keep SHARE the whole target");
+          },
+          "")
+      ->group("");
   const auto apply_flags =
       add_option_flags(*command, prepare_option_set(arguments->request.options));
   command->callback([arguments, apply_flags] { run(*arguments, apply_flags); });

@@ -269,8 +269,10 @@ void OptionSet::assign(const std::string& key, const json& value, const std::str
   } catch (const std::string& allowed) {
     std::string given = value.dump(-1, ' ', false, json::error_handler_t::replace);
     if (given.size() > kLongestQuote) given = given.substr(0, kLongestQuote) + "...";
-    throw Error(
-        fmt::format("{}: {}.{} must be {}, and not {}", origin, section_, key, allowed, given));
+    const std::string now =
+        renamed != nullptr ? fmt::format("is now {}, which ", renamed->place) : "";
+    throw Error(fmt::format("{}: {}.{} {}must be {}, and not {}", origin, section_, key, now,
+                            allowed, given));
   }
 }
 

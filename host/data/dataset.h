@@ -37,14 +37,19 @@ class IdList {
   std::vector<uint64_t> offsets_ = {0};
 };
 
+// The label of a row whose label was dropped (`prepare --target-labels`): nobody learns from the
+// row, but it is masked in every ranking, and its review may be read.
+inline constexpr float kNoLabel = -1;
+
 // The rows of one .inter file, in its order: by (user, item).
 struct SplitRows {
   std::vector<int32_t> user, item;
   std::vector<float> rating;
-  std::vector<float> label;  // 1: positive, 0: not
+  std::vector<float> label;  // 1: positive, 0: not, kNoLabel: dropped
   std::vector<double> time;  // seconds since 1970, before it negative; 0: absent
 
   int64_t size() const { return static_cast<int64_t>(user.size()); }
+  bool has_label(std::size_t row) const { return label[row] >= 0; }
 };
 
 struct Domain {

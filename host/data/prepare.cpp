@@ -68,14 +68,18 @@ NeedsText text_need(const std::string& domain, const PrepareOptions& o) {
   const bool positives_only = target && o.target_negatives == TargetNegatives::drop;
   const double keep = target ? o.target_keep : 1;
   const double train = o.split == SplitRule::ratio ? parse_split_ratio(o.split_ratio).train : 1;
+  const double labels = target && !o.keep_reviews ? o.target_labels : 1;
   const KeyedDraw keep_draw("keep", domain, o.seed), split_draw("split", domain, o.seed);
+  const KeyedDraw label_draw = labels_draw(domain, o.labels_draw, o.seed);
   return [=](const RawReview& review) {
     if (positives_only && !is_positive(static_cast<float>(review.rating), o.positive)) return false;
     const bool held_out = train < 1 && split_draw.uniform(review.user, review.item) >= train;
     if (held_out && !o.keep_heldout_text) return false;
-    const bool may_go = keep < 1 && (o.target_keep_from == KeepFrom::all ||
-                                     (o.split == SplitRule::ratio && !held_out));
-    return !may_go || keep_draw.uniform(review.user, review.item) < keep;
+    const bool in_training = o.split == SplitRule::ratio && !held_out;
+    if (labels < 1 && in_training && label_draw.uniform(review.user, review.item) >= labels) {
+      return false;
+    }
+    return keep >= 1 || keep_draw.uniform(review.user, review.item) < keep;
   };
 }
 
@@ -93,8 +97,8 @@ class Steps {
   Steps(const PrepareRequest& request, const PrepareEvents& events, ThreadPool& pool,
         Interactions source, Interactions target)
       : options_(request.options), events_(events), pool_(pool) {
-    domains_[0] = {"source", std::move(source), {}, options_.positive};
-    domains_[1] = {"target", std::move(target), {}, options_.positive};
+    domains_[0] = {"source", std::move(source), {}, {}, false, options_.positive};
+    domains_[1] = {"target", std::move(target), {}, {}, options_.keep_reviews, options_.positive};
   }
 
   void run() {
@@ -120,18 +124,16 @@ class Steps {
         drop_negatives(target.interactions, o.positive);
       }
     });
-    if (o.target_keep_from == KeepFrom::all) {
-      in_target("sparsify",
-                [&] { keep_share(target.interactions, "target", o.target_keep, o.seed); });
-    }
+    in_target("sparsify",
+              [&] { keep_share(target.interactions, "target", o.target_keep, o.seed); });
     const SplitShares shares = parse_split_ratio(o.split_ratio);
     in_both([&](PreparedDomain& domain, int) {
       domain.splits = split(domain.interactions, domain.name, o.split, shares, o.seed);
     });
-    if (o.target_keep_from == KeepFrom::train) {
-      in_target("sparsify", [&] {
-        thin_training(target.interactions, target.splits, "target", o.target_keep, o.seed);
-      });
+    if (o.target_labels < 1) {
+      target.labelled = draw_labels(target.interactions, target.splits, "target", o.target_labels,
+                                    o.labels_draw, o.seed);
+      note("labels", 1, count(target.interactions), labelled(target));
     }
     for (const PreparedDomain& domain : domains_) {
       if (domain.interactions.rows.empty()) {
@@ -141,6 +143,17 @@ class Steps {
                         domain.name, domain.name));
       }
     }
+  }
+
+  // What has a label.
+  static Counts labelled(const PreparedDomain& domain) {
+    Interactions rows;
+    rows.users = domain.interactions.users;
+    rows.items = domain.interactions.items;
+    for (std::size_t r = 0; r < domain.labelled.size(); ++r) {
+      if (domain.labelled[r] != 0) rows.rows.push_back(domain.interactions.rows[r]);
+    }
+    return count(rows);
   }
 
   std::vector<const PreparedDomain*> domains() const { return {&domains_[0], &domains_[1]}; }

@@ -60,17 +60,23 @@ OptionSet prepare_option_set(PrepareOptions& o) {
           {{"drop", TargetNegatives::drop}, {"keep", TargetNegatives::keep}});
   set.add("target_keep", o.target_keep, "share of the target's interactions to keep",
           between(0, 1));
-  set.add("target_keep_from", o.target_keep_from,
-          "thin all of the target, or its training split only (held-out sets stay whole)",
-          {{"all", KeepFrom::all}, {"train", KeepFrom::train}});
   set.add("split", o.split, "how interactions go to train, valid and test",
           {{"ratio", SplitRule::ratio},
            {"leave-one-out", SplitRule::leave_one_out},
            {"time", SplitRule::time}});
   set.add("split_ratio", o.split_ratio, "train:valid:test");
+  set.add("target_labels", o.target_labels,
+          "share of the target's training and validation labels to keep; catalogue, users and test "
+          "split stay",
+          between(0, 1));
+  set.add("labels_draw", o.labels_draw, "which draw of these labels, on the same split",
+          between(0, 9e18));
+  set.add("keep_reviews", o.keep_reviews,
+          "keep the texts of training reviews whose labels are dropped");
   set.add("seed", o.seed, "random seed of every draw", between(0, 9e18));
   set.add("keep_heldout_text", o.keep_heldout_text,
           "also write the text of valid and test interactions, apart");
+  set.add_renamed("target_keep_from", "target_labels");
   return set;
 }
 

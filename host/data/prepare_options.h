@@ -15,7 +15,6 @@ enum class TimeUnit { automatic, seconds, milliseconds };
 enum class Duplicates { latest, earliest, error };
 enum class Overlap { drop_target, drop_source, separate, error };
 enum class TargetNegatives { drop, keep };
-enum class KeepFrom { all, train };
 enum class SplitRule { ratio, leave_one_out, time };
 
 struct PrepareOptions {
@@ -33,9 +32,11 @@ struct PrepareOptions {
   double positive = 4;
   TargetNegatives target_negatives = TargetNegatives::drop;
   double target_keep = 1;
-  KeepFrom target_keep_from = KeepFrom::all;
   SplitRule split = SplitRule::ratio;
   std::string split_ratio = "8:1:1";
+  double target_labels = 1;
+  int64_t labels_draw = 0;
+  bool keep_reviews = false;
   int64_t seed = 0;
   // Writing.
   bool keep_heldout_text = false;

@@ -225,21 +225,20 @@ std::vector<Split> split(const Interactions& domain, const std::string& name, Sp
   return splits;
 }
 
-void thin_training(Interactions& domain, std::vector<Split>& splits, const std::string& name,
-                   double share, int64_t seed) {
-  if (share >= 1) return;
-  KeyedDraw draw("keep", name, seed);
-  std::size_t kept = 0;
-  for (std::size_t r = 0; r < domain.rows.size(); ++r) {
+KeyedDraw labels_draw(const std::string& name, int64_t number, int64_t seed) {
+  return {"labels " + std::to_string(number), name, seed};
+}
+
+std::vector<char> draw_labels(const Interactions& domain, const std::vector<Split>& splits,
+                              const std::string& name, double share, int64_t number, int64_t seed) {
+  const KeyedDraw draw = labels_draw(name, number, seed);
+  std::vector<char> labelled(domain.rows.size());
+  for (std::size_t r = 0; r < labelled.size(); ++r) {
     const Interaction& row = domain.rows[r];
-    const bool keep = splits[r] != Split::train ||
-                      draw.uniform(domain.users[row.user], domain.items[row.item]) < share;
-    if (!keep) continue;
-    splits[kept] = splits[r];
-    domain.rows[kept++] = row;
+    labelled[r] = splits[r] == Split::test ||
+                  draw.uniform(domain.users[row.user], domain.items[row.item]) < share;
   }
-  splits.resize(kept);
-  domain.rows.resize(kept);
+  return labelled;
 }
 
 }  // namespace cfaa

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "host/data/interactions.h"
+#include "host/data/keyed_draw.h"
 #include "host/data/prepare_options.h"
 
 namespace cfaa {
@@ -45,9 +46,11 @@ void keep_share(Interactions& domain, const std::string& name, double share, int
 std::vector<Split> split(const Interactions& domain, const std::string& name, SplitRule rule,
                          const SplitShares& shares, int64_t seed);
 
-// Drops training rows with probability 1 - share and leaves the held-out rows whole.
-void thin_training(Interactions& domain, std::vector<Split>& splits, const std::string& name,
-                   double share, int64_t seed);
+// Which rows keep their labels: all of the test split, and the others with probability `share` by
+// the draw "labels N", N being `number`. A larger share keeps what a smaller one kept.
+std::vector<char> draw_labels(const Interactions& domain, const std::vector<Split>& splits,
+                              const std::string& name, double share, int64_t number, int64_t seed);
+KeyedDraw labels_draw(const std::string& name, int64_t number, int64_t seed);
 
 inline bool is_positive(float rating, double positive) {
   return rating >= static_cast<float>(positive);

@@ -111,8 +111,10 @@ class DomainWriter {
       SplitRows& part = *parts[s];
       part.user.push_back(static_cast<int32_t>(user[row.user]));
       part.item.push_back(static_cast<int32_t>(item[row.item]));
-      part.rating.push_back(row.rating);
-      part.label.push_back(is_positive(row.rating, prepared.positive) ? 1.0f : 0.0f);
+      const bool labelled = prepared.labelled.empty() || prepared.labelled[r] != 0;
+      const bool positive = is_positive(row.rating, prepared.positive);
+      part.rating.push_back(labelled ? row.rating : 0.0f);  // a rating would tell the label
+      part.label.push_back(!labelled ? kNoLabel : positive ? 1.0f : 0.0f);
       part.time.push_back(static_cast<double>(row.time) / 1000);
       rows_[s].push_back(&row);
     }
@@ -122,7 +124,8 @@ class DomainWriter {
   FilePointer write_ids(bool users) {
     const IdList& ids = users ? domain_.users : domain_.items;
     std::vector<int64_t> training(static_cast<std::size_t>(ids.size()), 0);
-    for (const int32_t i : users ? domain_.train.user : domain_.train.item) ++training[i];
+    const auto& own = users ? domain_.train.user : domain_.train.item;
+    for (std::size_t r = 0; r < own.size(); ++r) training[own[r]] += domain_.train.has_label(r);
     auto file = make(domain_.path / (users ? "users.tsv" : "items.tsv"));
     file->start_hash();
     file->write(users ? "index\tuser_id\ttraining_interactions\n"
@@ -153,7 +156,8 @@ class DomainWriter {
     Lines lines(*file);
     for (int64_t i = 0; i < part.size(); ++i) {
       lines.text(domain_.users[part.user[i]]).text("\t").text(domain_.items[part.item[i]]);
-      lines.text("\t").rating(part.rating[i]).text(part.label[i] > 0 ? "\t1\t" : "\t0\t");
+      lines.text("\t").rating(part.rating[i]).text("\t");
+      lines.whole(static_cast<int64_t>(part.label[i])).text("\t");
       lines.seconds(rows[i]->time).end();
     }
     identify(*file, 2 + static_cast<int>(split));
@@ -162,9 +166,11 @@ class DomainWriter {
 
   FilePointer write_text(Split split) {
     std::vector<std::string_view> texts;
-    texts.reserve(rows_[static_cast<std::size_t>(split)].size());
-    for (const Interaction* row : rows_[static_cast<std::size_t>(split)]) {
-      texts.push_back(row->review());
+    const auto& rows = rows_[static_cast<std::size_t>(split)];
+    texts.reserve(rows.size());
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      const bool kept = domain_.rows(split).has_label(i) || prepared_.keep_reviews;
+      texts.push_back(kept ? rows[i]->review() : std::string_view());
     }
     auto file = make(domain_.text_path(split));
     write_review_text(*file, texts);

@@ -17,8 +17,10 @@ namespace cfaa {
 struct PreparedDomain {
   std::string name;
   Interactions interactions;
-  std::vector<Split> splits;  // of each row
-  double positive = 4;        // the lowest rating with label 1
+  std::vector<Split> splits;   // of each row
+  std::vector<char> labelled;  // of each row: 0 where its label was dropped; empty: all have theirs
+  bool keep_reviews = false;   // the texts of training rows without a label
+  double positive = 4;         // the lowest rating with label 1
 };
 
 void write_domains(const std::filesystem::path& directory,

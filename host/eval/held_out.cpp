@@ -24,6 +24,12 @@ HeldOut make_held_out(const Domain& domain, Split split, Mask mask) {
   mask = resolve(mask, split);
   if (mask != Mask::none) append(domain.train, masked);
   if (mask == Mask::train_valid) append(domain.valid, masked);
+  if (mask == Mask::train) {
+    for (std::size_t i = 0; i < domain.valid.user.size(); ++i) {
+      if (!domain.valid.has_label(i))
+        masked.emplace_back(domain.valid.user[i], domain.valid.item[i]);
+    }
+  }
   held_out.masked = make_user_items(domain.users.size(), std::move(masked));
 
   std::vector<std::pair<int32_t, int32_t>> positives;
@@ -35,10 +41,11 @@ HeldOut make_held_out(const Domain& domain, Split split, Mask mask) {
 
   held_out.cold_user.assign(static_cast<std::size_t>(domain.users.size()), 1);
   held_out.cold_item.assign(static_cast<std::size_t>(domain.items.size()), 1);
-  for (const int32_t user : domain.train.user)
-    held_out.cold_user[static_cast<std::size_t>(user)] = 0;
-  for (const int32_t item : domain.train.item)
-    held_out.cold_item[static_cast<std::size_t>(item)] = 0;
+  for (std::size_t i = 0; i < domain.train.user.size(); ++i) {
+    if (!domain.train.has_label(i)) continue;
+    held_out.cold_user[static_cast<std::size_t>(domain.train.user[i])] = 0;
+    held_out.cold_item[static_cast<std::size_t>(domain.train.item[i])] = 0;
+  }
   return held_out;
 }
 

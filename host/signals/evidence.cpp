@@ -98,7 +98,8 @@ Evidence gather_evidence(ThreadPool& threads, const ReviewedDomain& reviewed,
   const SplitRows& rows = reviewed.domain->train;
   const auto counts = [used](std::size_t row) { return used.empty() || used[row] != 0; };
   Evidence evidence;
-  evidence.known = ones(reviewed, counts);
+  evidence.known =
+      ones(reviewed, [&](std::size_t row) { return counts(row) && rows.has_label(row); });
   evidence.liked =
       ones(reviewed, [&](std::size_t row) { return counts(row) && rows.label[row] > 0; });
   evidence.likers = transpose(evidence.liked);

@@ -44,7 +44,7 @@ ReviewedDomains read_reviewed_domains(ThreadPool& threads, std::span<const Domai
 struct Evidence {
   SparseRows liked;   // (users, items)  1 for each positive row
   SparseRows likers;  // (items, users)
-  SparseRows known;   // (users, items)  1 for each row, liked or not
+  SparseRows known;   // (users, items)  1 for each row with a label, liked or not
   TermVectors text;   // of all reviews, liked or not
   int64_t width = 0;
   std::vector<float> item_vectors;  // (items, width) mean of the sentences' vectors, minus the mean

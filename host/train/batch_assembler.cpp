@@ -56,9 +56,15 @@ BatchAssembler<T>::BatchAssembler(const TrainingData& data, const ModelOptions& 
   shape_.losses = std::ssize(losses_);
   for (std::size_t d = 0; d < 2; ++d) {
     const SplitRows& rows = data.domain(d).train;
-    if (rows.size() == 0) {
-      throw Error(data.domain(d).path.string() +
-                  ": has no training interaction; `cfaa_gpu stats` shows what is there");
+    // Without supervision a row only brings its user and item, and needs no label.
+    const bool any = d == kTarget && train.target_supervision == Supervision::none;
+    for (std::size_t r = 0; r < rows.user.size(); ++r) {
+      if (any || rows.has_label(r)) rows_[d].push_back(static_cast<int32_t>(r));
+    }
+    if (rows_[d].empty()) {
+      throw Error(
+          data.domain(d).path.string() +
+          ": has no training interaction with a label; `cfaa_gpu stats` shows what is there");
     }
     for (std::size_t s = 0; s < 2; ++s) {
       if (model.has("id")) shape_.id_rows[d][s] = sizes.count[d][s];
@@ -73,8 +79,7 @@ BatchAssembler<T>::BatchAssembler(const TrainingData& data, const ModelOptions& 
     }
     negatives_[d] = negative_sampler(data.neighbours[d][kItem], train);
   }
-  const int64_t source = data.domain(kSource).train.size(),
-                target = data.domain(kTarget).train.size();
+  const int64_t source = std::ssize(rows_[kSource]), target = std::ssize(rows_[kTarget]);
   const int64_t longest = std::max(source, target);
   const int64_t length = train.epoch == EpochLength::target   ? target
                          : train.epoch == EpochLength::source ? source
@@ -137,11 +142,12 @@ void BatchAssembler<T>::choose_pairs(int64_t step, std::size_t domain,
   for (int64_t i = 0; i < n; ++i) {
     const int64_t place = within * n + i;
     // An epoch's passes over a short domain are permutations of their own.
-    const int64_t pass = place / train.size();
+    const int64_t all = std::ssize(rows_[domain]), pass = place / all;
     const Permutation shuffled(
-        train.size(), random_.seed,
+        all, random_.seed,
         kShuffle + own + (static_cast<uint64_t>(epoch) << 16) + static_cast<uint64_t>(pass));
-    const auto row = static_cast<std::size_t>(shuffled(place % train.size()));
+    const auto row =
+        static_cast<std::size_t>(rows_[domain][static_cast<std::size_t>(shuffled(place % all))]);
     const auto at = static_cast<std::size_t>(i);
     const bool positive = train.label[row] > 0;
     entry_[kUser][at] = {train.user[row], static_cast<int32_t>(row)};

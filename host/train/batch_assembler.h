@@ -82,6 +82,7 @@ class BatchAssembler {
   Philox random_;
   std::vector<LossTerm> losses_;
   PerDomain<NegativeSampler> negatives_;
+  PerDomain<std::vector<int32_t>> rows_;  // training rows that a batch is drawn from
   PerSide<std::vector<Entry>> entry_;
   PerDomain<PerSide<TouchedRowLister>> id_rows_, history_rows_;
 };

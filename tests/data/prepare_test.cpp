@@ -391,6 +391,67 @@ TEST_F(PreparedFiles, OptionsThatDoNotReadAreRefusedBeforeAnythingIsRead) {
   EXPECT_NE(with([](auto&) {}).find("cannot be opened"), std::string::npos);
 }
 
+class TargetLabels : public PreparedFiles {
+ protected:
+  Domain target_with(double labels, bool keep_reviews) {
+    PrepareOptions options = loose_options();
+    options.target_labels = labels;
+    options.keep_reviews = keep_reviews;
+    const std::string out = folder_.path("out" + std::to_string(next_++));
+    run_prepare({put("s", as_json_2014(source_))}, {put("t", as_json_2014(target_))}, out, options);
+    return load_domain(out, "target");
+  }
+  static std::vector<std::string> texts(const Domain& domain) {
+    const ReviewTextFile file(domain.text_path(Split::train));
+    std::vector<std::string> all;
+    for (int64_t i = 0; i < file.count(); ++i) all.emplace_back(file.text(i));
+    return all;
+  }
+
+  std::vector<Review> source_ = random_reviews(3000, 120, 80, 1, "s");
+  std::vector<Review> target_ = random_reviews(4000, 90, 60, 2, "t");
+};
+
+TEST_F(TargetLabels, WhenDroppedLeaveTheCatalogueTheUsersTheRowsAndTheTestSplit) {
+  const Domain whole = target_with(1, false), thin = target_with(0.1, false);
+
+  ASSERT_EQ(thin.users.size(), whole.users.size());
+  ASSERT_EQ(thin.items.size(), whole.items.size());
+  EXPECT_EQ(thin.train.item, whole.train.item);
+  EXPECT_EQ(thin.valid.item, whole.valid.item);
+  EXPECT_EQ(thin.test.item, whole.test.item);
+  EXPECT_EQ(thin.test.label, whole.test.label);
+  const auto labels = [](const SplitRows& rows) {
+    return std::count_if(rows.label.begin(), rows.label.end(), [](float l) { return l >= 0; });
+  };
+  EXPECT_NEAR(static_cast<double>(labels(thin.train)),
+              0.1 * static_cast<double>(whole.train.size()),
+              0.05 * static_cast<double>(whole.train.size()));
+  EXPECT_LT(labels(thin.valid), whole.valid.size() / 2);
+}
+
+TEST_F(TargetLabels, WhenDroppedTakeTheirRatingsAndTheirReviewsAlong) {
+  const Domain whole = target_with(1, false), thin = target_with(0.3, false),
+               read = target_with(0.3, true);
+
+  const auto all = texts(whole), few = texts(thin), kept = texts(read);
+  ASSERT_EQ(few.size(), all.size());
+  for (std::size_t r = 0; r < all.size(); ++r) {
+    EXPECT_EQ(few[r], thin.train.has_label(r) ? all[r] : "");
+    EXPECT_EQ(thin.train.rating[r], thin.train.has_label(r) ? whole.train.rating[r] : 0);
+  }
+  EXPECT_EQ(kept, all);
+  EXPECT_EQ(read.train.label, thin.train.label);
+}
+
+TEST_F(TargetLabels, AtNoneLeaveNothingToLearnFromOrToChooseBy) {
+  const Domain none = target_with(0, true);
+
+  for (const SplitRows* rows : {&none.train, &none.valid}) {
+    EXPECT_EQ(std::count(rows->label.begin(), rows->label.end(), kNoLabel), rows->size());
+  }
+}
+
 TEST_F(PreparedFiles, ATargetThatIsLeftEmptySaysWhatToDo) {
   const std::string s = put("s", as_json_2014(random_reviews(800, 30, 30, 1, "s")));
 

@@ -207,22 +207,37 @@ TEST(Split, ByTimeNothingInTrainingIsLaterThanWhatIsHeldOut) {
             std::llround(0.8 * static_cast<double>(splits.size())));
 }
 
-TEST(Sparsify, ThinningTheTrainingSplitLeavesHeldOutRowsWhole) {
-  Interactions whole = interactions(random_reviews(3000, 100, 80, 7, "x"));
-  remove_duplicates(whole, Duplicates::latest, "target");
-  const auto splits = split(whole, "target", SplitRule::ratio, {}, 0);
-  Interactions thin = whole;
-  auto thin_splits = splits;
+TEST(Labels, ADrawThinsTrainingAndValidationAndLeavesTheTestSplitWhole) {
+  Interactions domain = interactions(random_reviews(6000, 100, 80, 7, "x"));
+  remove_duplicates(domain, Duplicates::latest, "target");
+  const auto splits = split(domain, "target", SplitRule::ratio, {}, 0);
 
-  thin_training(thin, thin_splits, "target", 0.3, 0);
+  const auto labelled = draw_labels(domain, splits, "target", 0.3, 0, 0);
 
-  const auto held = [](const std::vector<Split>& s) {
-    return s.size() - static_cast<std::size_t>(std::count(s.begin(), s.end(), Split::train));
+  const auto share = [&](Split of) {
+    double kept = 0, all = 0;
+    for (std::size_t r = 0; r < splits.size(); ++r) {
+      kept += splits[r] == of && labelled[r] != 0;
+      all += splits[r] == of;
+    }
+    return kept / all;
   };
-  const auto train = [&](const std::vector<Split>& s) { return s.size() - held(s); };
-  EXPECT_EQ(held(thin_splits), held(splits));
-  EXPECT_NEAR(static_cast<double>(train(thin_splits)) / static_cast<double>(train(splits)), 0.3,
-              0.05);
+  EXPECT_NEAR(share(Split::train), 0.3, 0.05);
+  EXPECT_NEAR(share(Split::valid), 0.3, 0.1);
+  EXPECT_EQ(share(Split::test), 1);
+}
+
+TEST(Labels, ALargerShareKeepsWhatASmallerOneKeptAndAnotherDrawDoesNot) {
+  Interactions domain = interactions(random_reviews(3000, 100, 80, 7, "x"));
+  remove_duplicates(domain, Duplicates::latest, "target");
+  const auto splits = split(domain, "target", SplitRule::ratio, {}, 0);
+
+  const auto few = draw_labels(domain, splits, "target", 0.2, 0, 5);
+  const auto many = draw_labels(domain, splits, "target", 0.6, 0, 5);
+  const auto other = draw_labels(domain, splits, "target", 0.6, 1, 5);
+
+  for (std::size_t r = 0; r < few.size(); ++r) EXPECT_LE(few[r], many[r]);
+  EXPECT_NE(many, other);
 }
 
 TEST(Sparsify, ALargerShareKeepsWhatASmallerOneKept) {

@@ -194,6 +194,20 @@ TEST(HeldOut, TakesPositivesOfTheSplitAndMasksWhatWasKnown) {
             (std::vector<int32_t>{0, 1, 1}));
 }
 
+TEST(HeldOut, MasksRowsWithoutALabelInEveryRanking) {
+  Domain domain = small_domain();
+  domain.train.label[0] = kNoLabel;
+  domain.valid.label[0] = kNoLabel;
+
+  const HeldOut valid = make_held_out(domain, Split::valid, Mask::automatic);
+  const HeldOut test = make_held_out(domain, Split::test, Mask::train);
+
+  EXPECT_TRUE(valid.positives.item.empty());
+  EXPECT_EQ(valid.masked.item, (std::vector<int32_t>{0, 1, 2, 1}));
+  EXPECT_EQ(test.masked.item, (std::vector<int32_t>{0, 1, 2, 1}));
+  EXPECT_EQ(test.cold_item, (std::vector<char>{1, 0, 1, 1})) << "item 0 has no label left";
+}
+
 TEST(EvaluationConfig, SortsTheLengthsAndRefusesOthers) {
   EvaluationConfig config;
   OptionSet set = evaluation_option_set(config);

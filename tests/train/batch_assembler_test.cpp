@@ -191,6 +191,37 @@ TEST(Neighbours, AreSortedAndKnowTheirInteraction) {
   }
 }
 
+TEST(RowsWithoutALabel, AreInNoHistoryAndNoBatch) {
+  Dataset dataset = SmallWorld().dataset();
+  std::vector<float>& label = dataset.target.train.label;
+  for (std::size_t r = 0; r < label.size(); r += 2) label[r] = kNoLabel;
+  TrainingData data{dataset, {}, {}};
+  for (const std::size_t d : {kSource, kTarget})
+    data.neighbours[d] = make_neighbours(data.domain(d));
+  ModelOptions model = small_model();
+  model.inputs = {"id", "history"};
+  const TrainOptions train = small_training();
+  BatchAssembler<float> assembler(data, model, train);
+  const BatchLayout<float> layout(assembler.shape());
+  const std::unique_ptr<void, decltype(&std::free)> memory(
+      std::aligned_alloc(256, (layout.bytes() + 255) / 256 * 256), std::free);
+  const Batch<float> batch = layout.at(memory.get());
+
+  std::set<std::pair<int32_t, int32_t>> labelled;
+  for (std::size_t r = 1; r < label.size(); r += 2) {
+    labelled.emplace(dataset.target.train.user[r], dataset.target.train.item[r]);
+  }
+  EXPECT_EQ(data.neighbours[kTarget][kUser].row.size(), labelled.size());
+  for (const int32_t row : data.neighbours[kTarget][kUser].row) EXPECT_EQ(row % 2, 1);
+  for (int64_t step = 0; step < 4; ++step) {
+    assembler.assemble(step, batch);
+    const PerSide<SideBatch<float>>& side = batch.domain[kTarget].side;
+    for (int64_t r = 0; r < assembler.shape().n; ++r) {
+      EXPECT_TRUE(labelled.contains({bag_of(side[kUser].id, r)[0], bag_of(side[kItem].id, r)[0]}));
+    }
+  }
+}
+
 TEST(Permutation, HoldsEveryNumberOnceAndDiffersByStream) {
   for (const int64_t size : {1, 2, 5, 64, 1000}) {
     const Permutation order(size, 3, 1), other(size, 3, 2);
