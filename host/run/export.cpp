@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
+#include <variant>
 
 #include "host/core/error.h"
 #include "host/io/atomic_file.h"
@@ -19,7 +20,7 @@ using nlohmann::json;
 struct Array {
   std::string name;
   std::vector<int64_t> shape;
-  std::vector<float> values;
+  std::variant<std::vector<float>, std::vector<int32_t>, std::vector<int64_t>> values;
 };
 
 struct Ids {
@@ -67,13 +68,47 @@ std::vector<Array> scorer_layers(const ScorerArrays& scorer) {
   return arrays;
 }
 
-}  // namespace
+template <class T>
+Array flat(const std::string& name, const std::vector<T>& values) {
+  return {name, {static_cast<int64_t>(values.size())}, values};
+}
 
-ExportReport export_embeddings(RankingModel& model, const ExportRequest& request) {
-  const ScorerArrays scorer = model.scorer();
-  check_request(model, scorer, request);
-  std::vector<Array> arrays = scorer_layers(scorer);
+void add_sparse(const std::string& name, const SparseRows& rows, std::vector<Array>& arrays) {
+  arrays.push_back(flat(name + "_offset", rows.offset));
+  arrays.push_back(flat(name + "_column", rows.column));
+  arrays.push_back(flat(name + "_value", rows.value));
+}
+
+// What is written, and what is said of it.
+struct Contents {
+  std::vector<Array> arrays;
   std::vector<Ids> ids;
+  std::string score;
+  std::size_t mlp_layers = 0;
+};
+
+Contents signal_contents(RankingModel& model) {
+  Contents all;
+  all.score = "score(u, i) = <left[u], right[:, i]> + <user_factors[u], item_factors[i]>";
+  for (const std::size_t d : model.domains()) {
+    const SignalScores& scores = model.signals(d)->scores();
+    const Domain& domain = model.domain(d);
+    add_sparse(domain.name + "_left", scores.left(), all.arrays);
+    add_sparse(domain.name + "_right", scores.right(), all.arrays);
+    if (scores.dim() > 0) {
+      all.arrays.push_back(
+          {domain.name + "_user_factors", {scores.users(), scores.dim()}, scores.user_factors()});
+      all.arrays.push_back(
+          {domain.name + "_item_factors", {scores.items(), scores.dim()}, scores.item_factors()});
+    }
+    all.ids.push_back({domain.name + "_users", &domain.users});
+    all.ids.push_back({domain.name + "_items", &domain.items});
+  }
+  return all;
+}
+
+Contents embedding_contents(RankingModel& model, const ScorerArrays& scorer) {
+  Contents all{scorer_layers(scorer), {}, score_text(scorer), scorer.layers.size()};
   for (const std::size_t d : model.domains()) {
     DomainEmbeddings vectors = model.embed(d);
     const Domain& domain = model.domain(d);
@@ -84,12 +119,30 @@ ExportReport export_embeddings(RankingModel& model, const ExportRequest& request
     }
     for (const std::size_t side : {kUser, kItem}) {
       const std::string name = domain.name + (side == kUser ? "_users" : "_items");
-      arrays.push_back({name, {vectors.count[side], vectors.dim}, std::move(vectors.z[side])});
-      ids.push_back({name, side == kUser ? &domain.users : &domain.items});
+      all.arrays.push_back({name, {vectors.count[side], vectors.dim}, std::move(vectors.z[side])});
+      all.ids.push_back({name, side == kUser ? &domain.users : &domain.items});
     }
   }
+  return all;
+}
 
-  ExportReport report{{}, score_text(scorer)};
+Contents contents_of(RankingModel& model, const ExportRequest& request) {
+  const bool signals = model.signals(model.domains().front()) != nullptr;
+  if (signals && request.vectors == ExportVectors::inner_product) {
+    throw Error(model.directory().name() +
+                ": is a run of signals, whose scores are products of sparse vectors, which faiss "
+                "does not take; export without --as faiss");
+  }
+  const ScorerArrays scorer = signals ? ScorerArrays{} : model.scorer();
+  check_request(model, scorer, request);
+  return signals ? signal_contents(model) : embedding_contents(model, scorer);
+}
+
+}  // namespace
+
+ExportReport export_embeddings(RankingModel& model, const ExportRequest& request) {
+  const auto [arrays, ids, score, mlp_layers] = contents_of(model, request);
+  ExportReport report{{}, score};
   const fs::path description = request.out / "scorer.json";
   const fs::path together = request.out / "embeddings.safetensors";
   const auto npy = [&](const Array& array) { return request.out / (array.name + ".npy"); };
@@ -108,15 +161,19 @@ ExportReport export_embeddings(RankingModel& model, const ExportRequest& request
   for (const Ids& of : ids) write_ids(tsv(of), *of.ids);
   SafetensorsWriter writer;
   for (const Array& array : arrays) {
-    if (request.format == ExportFormat::npy) {
-      write_npy<float>(npy(array).string(), array.shape, array.values.data());
-    } else {
-      writer.add(array.name, array.shape, array.values.data());
-    }
+    std::visit(
+        [&](const auto& values) {
+          if (request.format == ExportFormat::npy) {
+            write_npy(npy(array).string(), array.shape, values.data());
+          } else {
+            writer.add(array.name, array.shape, values.data());
+          }
+        },
+        array.values);
   }
   if (request.format == ExportFormat::safetensors) writer.write(together.string());
   const json fields = {{"score", report.score},
-                       {"mlp_layers", scorer.layers.size()},
+                       {"mlp_layers", mlp_layers},
                        {"activation", "relu between layers"},
                        {"run", fs::absolute(model.directory().path()).lexically_normal().string()}};
   write_file(description.string(), fields.dump(2) + "\n");

@@ -8,6 +8,12 @@
 //   scorer.json                how a score is made of a user's row and an item's
 //   scorer_0_weight, scorer_0_bias, ...                      the layers of the scorer's MLP, if any
 //
+// A run of signals has no embeddings; its scores are sparse products:
+//
+//   target_left_offset, target_left_column, target_left_value     (users, K) in CSR form, and
+//   target_right_offset, ...                                      (K, items)
+//   target_user_factors, target_item_factors                      where factors take part
+//
 // As .npy, or all arrays in one embeddings.safetensors.
 
 #include <filesystem>
@@ -40,6 +46,7 @@ struct ExportReport {
 
 // Error where `out` is a run, where a file there was not written by an export, or where the scorer
 // is no inner product and one was asked for, or where the model is a baseline without embeddings.
+// Of a run of signals: its sparse matrices.
 ExportReport export_embeddings(RankingModel& model, const ExportRequest& request);
 
 }  // namespace cfaa

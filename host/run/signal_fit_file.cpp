@@ -37,7 +37,10 @@ void write_signal_fit(const RunDirectory& run, const SignalFit& fit) {
     }
   }
   for (const SignalFit::Tried& tried : fit.tried) {
-    file["tried"].push_back({{"prior", prior_to_json(tried.edges)}, {"valid_loss", tried.loss}});
+    file["tried"].push_back({{"prior", prior_to_json(tried.edges)},
+                             {"valid_ndcg", tried.valid},
+                             {"ahead_of_100", tried.ahead},
+                             {"standard_error", tried.error}});
   }
   file["prior"] = prior_to_json(fit.prior);
   write_file(run.signals().string(), file.dump(2) + "\n");
@@ -55,8 +58,8 @@ SignalFit read_signal_fit(const RunDirectory& run) {
       }
     }
     for (const json& tried : file.at("tried")) {
-      fit.tried.push_back(
-          {prior_from_json(tried.at("prior")), tried.at("valid_loss").get<double>()});
+      fit.tried.push_back({prior_from_json(tried.at("prior")), tried.value("valid_ndcg", 0.0),
+                           tried.value("ahead_of_100", 0.0), tried.value("standard_error", 0.0)});
     }
     fit.prior = prior_from_json(file.at("prior"));
     return fit;

@@ -1,6 +1,6 @@
 #pragma once
 
-// signals.json: the weights that a run of signals has fitted, and the loss of each prior. The
+// signals.json: the weights that a run of signals has fitted, and what validation said of each prior. The
 // signals themselves are made again from the data, to the same bits.
 
 #include "host/run/directory/run_directory.h"

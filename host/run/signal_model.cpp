@@ -10,11 +10,16 @@
 #include "host/core/error.h"
 #include "host/core/log.h"
 #include "host/data/keyed_draw.h"
+#include "host/eval/evaluation.h"
+#include "host/eval/significance.h"
 
 namespace cfaa {
 namespace {
 
 constexpr double kOnlySource = std::numeric_limits<double>::infinity();
+constexpr double kUsualPrior = 100;  // edges
+constexpr double kClear = 2;         // standard errors
+constexpr std::size_t kNdcg = 2;     // of kMetricNames
 constexpr double kRidge = 1;  // as strong as one edge: it only decides where nothing else does
 
 // The training rows of the source that stay when it is thinned to the target's density: positives
@@ -83,6 +88,52 @@ std::vector<SignalWeight> named(const std::vector<SignalName>& names,
   std::vector<SignalWeight> both;
   for (std::size_t s = 0; s < names.size(); ++s) both.push_back({names[s], weights[s]});
   return both;
+}
+
+// NDCG@10 of each user with a validation positive.
+std::vector<double> validation_values(Context& context, const HeldOut& held_out,
+                                      const ScaledSignals& made, std::vector<double> weights) {
+  for (std::size_t s = 0; s < weights.size(); ++s) weights[s] /= made.scale[s];
+  const SignalScores scores(context, made.evidence, made.signals, weights);
+  EvaluationOptions options;
+  options.ks = {10};
+  options.bootstrap = 0;
+  const UserMetrics users = evaluate(context, *make_scorer(scores), held_out, options).per_user;
+  std::vector<double> values;
+  for (std::size_t u = 0; u < users.user.size(); ++u) {
+    values.push_back(users.value[u * kUserMetrics + kNdcg]);
+  }
+  return values;
+}
+
+// Fills `tried` and returns the place of the prior to take.
+std::size_t choose_prior(Context& context, const ReviewedDomain& target, const ScaledSignals& made,
+                         const std::vector<std::vector<double>>& weights,
+                         std::vector<SignalFit::Tried>& tried) {
+  const auto usual = static_cast<std::size_t>(
+      std::find_if(tried.begin(), tried.end(),
+                   [](const SignalFit::Tried& t) { return t.edges == kUsualPrior; }) -
+      tried.begin());
+  const HeldOut held_out = make_held_out(*target.domain, Split::valid, Mask::automatic);
+  if (held_out.positives.item.empty()) return usual;
+  std::vector<std::vector<double>> values;
+  for (const std::vector<double>& w : weights) {
+    values.push_back(validation_values(context, held_out, made, w));
+  }
+  std::size_t taken = usual;
+  for (std::size_t p = 0; p < tried.size(); ++p) {
+    std::vector<double> ahead(values[p].size());
+    for (std::size_t u = 0; u < ahead.size(); ++u) ahead[u] = values[p][u] - values[usual][u];
+    const PairedTest difference = paired_t_test(ahead);
+    tried[p].valid = mean_and_deviation(values[p]).mean;
+    tried[p].ahead = difference.mean;
+    tried[p].error = difference.standard_error;
+    if (difference.mean > kClear * difference.standard_error &&
+        tried[p].valid > tried[taken].valid) {
+      taken = p;
+    }
+  }
+  return taken;
 }
 
 }  // namespace
@@ -155,13 +206,7 @@ SignalFit fit_signals(Context& context, const ReviewedData& data, const SignalsO
   const ListwiseGroups of_thinned = all_kept ? of_source : groups_of(source, kept);
   const std::vector<double> priors =
       priors_to_try(options.prior, of_target.edges() > 0, of_thinned.edges() > 0);
-  ListwiseGroups of_validation;
-  of_validation.signals = signals;
-  if (priors.size() > 1) {
-    const ScaledSignals made = make_scaled_signals(context, target, names, options.signal());
-    of_validation = held_out_groups(context, target, made, target.domain->valid, options.fold());
-  }
-  double best = std::numeric_limits<double>::infinity();
+  std::vector<std::vector<double>> weights;
   for (const double prior : priors) {
     std::vector<ListwiseTerm> terms;
     if (prior < kOnlySource) terms.push_back({&of_target, 1});
@@ -169,17 +214,16 @@ SignalFit fit_signals(Context& context, const ReviewedData& data, const SignalsO
       const auto edges = static_cast<double>(of_thinned.edges());
       terms.push_back({&of_thinned, prior < kOnlySource ? prior / edges : 1});
     }
-    const std::vector<double> weights = fit(terms);
-    const ListwiseTerm validation{&of_validation, 1};
-    double loss = listwise_loss(context.threads(), {&validation, 1}, 0, weights).value;
-    if (of_validation.edges() > 0) loss /= static_cast<double>(of_validation.edges());
-    result.tried.push_back({prior, loss});
-    if (loss < best) {
-      best = loss;
-      result.prior = prior;
-      result.weights[kTarget] = named(names, weights);
-    }
+    weights.push_back(fit(terms));
+    result.tried.push_back({prior});
   }
+  std::size_t taken = 0;
+  if (priors.size() > 1) {
+    const ScaledSignals made = make_scaled_signals(context, target, names, options.signal());
+    taken = choose_prior(context, target, made, weights, result.tried);
+  }
+  result.prior = priors[taken];
+  result.weights[kTarget] = named(names, weights[taken]);
   return result;
 }
 

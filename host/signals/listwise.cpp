@@ -69,8 +69,17 @@ void add_group(const ListwiseGroups& all, int64_t group, std::span<const double>
   }
 }
 
-// step = hessian^-1 gradient by Cholesky; the ridge makes the Hessian positive definite.
-std::vector<double> newton_step(std::vector<double> h, std::vector<double> y) {
+// step = hessian^-1 gradient by Cholesky, over the weights that are free; the ridge makes the
+// Hessian positive definite.
+std::vector<double> newton_step(const ListwiseLoss& loss, const std::vector<std::size_t>& free) {
+  const std::size_t all = loss.gradient.size();
+  std::vector<double> h, y;
+  for (const std::size_t a : free) {
+    y.push_back(loss.gradient[a]);
+    for (const std::size_t b : free) {
+      h.push_back(loss.hessian[std::max(a, b) * all + std::min(a, b)]);  // the lower triangle
+    }
+  }
   const std::size_t k = y.size();
   for (std::size_t j = 0; j < k; ++j) {
     for (std::size_t i = j; i < k; ++i) {
@@ -129,21 +138,32 @@ std::vector<double> fit_listwise(ThreadPool& threads, std::span<const ListwiseTe
   std::vector<double> w(static_cast<std::size_t>(signals));
   ListwiseLoss loss = listwise_loss(threads, terms, ridge, w);
   for (int step = 0; step < kMostSteps; ++step) {
-    const std::vector<double> direction = newton_step(loss.hessian, loss.gradient);
+    // A weight at 0 that the gradient would push below stays there.
+    std::vector<std::size_t> free;
+    for (std::size_t a = 0; a < w.size(); ++a) {
+      if (w[a] > 0 || loss.gradient[a] < 0) free.push_back(a);
+    }
+    const std::vector<double> direction = newton_step(loss, free);
     double decrease = 0;
-    for (std::size_t a = 0; a < w.size(); ++a) decrease += direction[a] * loss.gradient[a];
+    for (std::size_t f = 0; f < free.size(); ++f) decrease += direction[f] * loss.gradient[free[f]];
     if (!(decrease > 1e-10 * std::max(1.0, loss.value))) break;
     // Halve until the loss falls by a tenth of what its slope promises.
-    for (double length = 1; length > 1e-6; length /= 2) {
+    bool moved = false;
+    for (double length = 1; length > 1e-6 && !moved; length /= 2) {
       std::vector<double> next(w);
-      for (std::size_t a = 0; a < w.size(); ++a) next[a] -= length * direction[a];
-      ListwiseLoss at_next = listwise_loss(threads, terms, ridge, next);
-      if (at_next.value <= loss.value - 0.1 * length * decrease) {
-        w = std::move(next);
-        loss = std::move(at_next);
-        break;
+      double promised = 0;
+      for (std::size_t f = 0; f < free.size(); ++f) {
+        const std::size_t a = free[f];
+        next[a] = std::max(0.0, w[a] - length * direction[f]);
+        promised += loss.gradient[a] * (w[a] - next[a]);
       }
+      ListwiseLoss at_next = listwise_loss(threads, terms, ridge, next);
+      moved = promised > 0 && at_next.value <= loss.value - 0.1 * promised;
+      if (!moved) continue;
+      w = std::move(next);
+      loss = std::move(at_next);
     }
+    if (!moved) break;
   }
   return w;
 }

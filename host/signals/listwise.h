@@ -45,7 +45,8 @@ struct ListwiseLoss {
 ListwiseLoss listwise_loss(ThreadPool& threads, std::span<const ListwiseTerm> terms, double ridge,
                            std::span<const double> w);
 
-// The minimiser; ridge > 0.
+// The minimiser over weights that are not negative; ridge > 0. Every signal is made so that more of
+// it speaks for an item: a negative weight on few edges is chance, and costs dearly on new ones.
 std::vector<double> fit_listwise(ThreadPool& threads, std::span<const ListwiseTerm> terms,
                                  double ridge, int64_t signals);
 

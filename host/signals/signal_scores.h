@@ -24,6 +24,13 @@ class SignalScores {
   int64_t users() const { return left_.rows(); }
   int64_t items() const { return right_.columns; }
 
+  // score(u, i) = <left of u, column i of right> + <user_factors of u, item_factors of i>
+  const SparseRows& left() const { return left_; }
+  const SparseRows& right() const { return right_; }
+  int64_t dim() const { return dim_; }  // of the factors; 0: there are none
+  const std::vector<float>& user_factors() const { return user_factors_; }
+  const std::vector<float>& item_factors() const { return item_factors_; }
+
   // scores (R, last - first), contiguous, on the device, of `users` (R) and items first ... last -
   // 1. The same bits for every split into blocks and every number of threads.
   void fill(Context& context, std::span<const int32_t> users, int64_t first, int64_t last,

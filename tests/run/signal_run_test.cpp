@@ -8,6 +8,7 @@
 #include <numeric>
 
 #include "host/device/make_context.h"
+#include "host/io/npy.h"
 #include "host/run/signal_model.h"
 #include "tests/run/small_runs.h"
 
@@ -72,13 +73,44 @@ TEST_F(SignalRun, RecommendsWithTheSignalAndTheItemsBehindIt) {
   EXPECT_THAT(shown.out, HasSubstr(first["signal"].get<std::string>()));
 }
 
-TEST_F(SignalRun, HasNoEmbeddingsToExportOrCompare) {
+TEST_F(SignalRun, ExportsSparseMatricesWhoseProductsAreTheScores) {
   ASSERT_EQ(train("run").code, 0);
 
   const Outcome exported = run_program("export " + path("run") + " --out " + path("out"));
+  const Outcome as_vectors =
+      run_program("export " + path("run") + " --as faiss --out " + path("vectors"));
 
-  EXPECT_EQ(exported.code, 2);
-  EXPECT_THAT(exported.err, HasSubstr("is a run of signals, which has no embeddings"));
+  ASSERT_EQ(exported.code, 0) << exported.err;
+  const auto file = [&](const std::string& name) {
+    return NpyFile(path("out/target_" + name + ".npy"));
+  };
+  const auto left_offset = file("left_offset").read<int64_t>(),
+             right_offset = file("right_offset").read<int64_t>();
+  const auto left_column = file("left_column").read<int32_t>(),
+             right_column = file("right_column").read<int32_t>();
+  const auto left = file("left_value").read<float>(), right = file("right_value").read<float>();
+  const auto users = file("user_factors").read<float>(), items = file("item_factors").read<float>();
+  // The first user's score of the item that is recommended first.
+  const json first = json::parse(
+      run_program("recommend " + path("run") + " --user u100 --top 1 --json").out)["items"][0];
+  const Domain domain = load_domain(path("data"), "target");
+  const int64_t item = domain.items.find(first["item"].get<std::string>());
+  double score = 0;
+  for (int64_t e = left_offset[0]; e < left_offset[1]; ++e) {
+    const int32_t k = left_column[static_cast<std::size_t>(e)];
+    for (int64_t f = right_offset[static_cast<std::size_t>(k)];
+         f < right_offset[static_cast<std::size_t>(k) + 1]; ++f) {
+      if (right_column[static_cast<std::size_t>(f)] != item) continue;
+      score += double{left[static_cast<std::size_t>(e)]} * right[static_cast<std::size_t>(f)];
+    }
+  }
+  const std::size_t dim = users.size() / static_cast<std::size_t>(domain.users.size());
+  for (std::size_t q = 0; q < dim; ++q) {
+    score += double{users[q]} * items[static_cast<std::size_t>(item) * dim + q];
+  }
+  EXPECT_NEAR(score, first["score"].get<double>(), 1e-4);
+  EXPECT_EQ(as_vectors.code, 2);
+  EXPECT_THAT(as_vectors.err, HasSubstr("export without --as faiss"));
 }
 
 TEST_F(SignalRun, UsesTheSignalsThatItIsTold) {
@@ -115,7 +147,7 @@ TEST_F(SignalRun, RefusesADirectoryOfOtherSettings) {
 TEST_F(SignalRun, LearnsFromTheSourceAloneWhereTheTargetHasNoLabels) {
   const auto context = make_context("cpu", {2, 0});
   Dataset data = load_dataset(path("data"));
-  for (float& label : data.target.train.label) label = 0;
+  for (float& label : data.target.train.label) label = kNoLabel;
   const ReviewedData reviewed(*context, data);
 
   const SignalFit fit = fit_signals(*context, reviewed, default_signals());
@@ -131,6 +163,34 @@ TEST_F(SignalRun, LearnsFromTheSourceAloneWhereTheTargetHasNoLabels) {
   EXPECT_GT(std::accumulate(own.begin(), own.end(), 0.0),
             std::accumulate(foreign.begin(), foreign.end(), 0.0))
       << "the words that user 0 wrote are those of its group";
+}
+
+TEST_F(SignalRun, TakesAnotherPriorThanAHundredEdgesOnlyWhereItIsAheadByTwoStandardErrors) {
+  ASSERT_EQ(train("run").code, 0);
+  const json fit = json::parse(read_text(path("run/signals.json")));
+
+  json taken = 100;
+  double best = 0;
+  for (const json& tried : fit["tried"]) {
+    if (tried["prior"] == 100) best = std::max(best, tried["valid_ndcg"].get<double>());
+  }
+  for (const json& tried : fit["tried"]) {
+    const double ahead = tried["ahead_of_100"], error = tried["standard_error"];
+    if (ahead <= 2 * error || tried["valid_ndcg"] <= best) continue;
+    taken = tried["prior"];
+    best = tried["valid_ndcg"];
+  }
+  EXPECT_GT(best, 0);
+  EXPECT_EQ(fit["prior"], taken);
+}
+
+TEST_F(SignalRun, CountsTheSourceAsAHundredEdgesWhereThereIsNothingToChooseBy) {
+  const auto context = make_context("cpu", {2, 0});
+  Dataset data = load_dataset(path("data"));
+  for (float& label : data.target.valid.label) label = kNoLabel;
+  const ReviewedData reviewed(*context, data);
+
+  EXPECT_EQ(fit_signals(*context, reviewed, default_signals()).prior, 100);
 }
 
 }  // namespace
