@@ -69,9 +69,10 @@ class Program:
         if not os.path.exists(f"{place}/result.json"):
             command, arguments = row.command
             if command == "train":
+                # A key of `train` would ask for a network where no configuration is given.
+                random = f"train.seed={seed}" if arguments else f"signals.seed={seed}"
                 self.run("train", data, *arguments, "--out", place, "--threads", self.threads,
-                         "--set", f"train.seed={seed}", f"signals.seed={seed}", "eval.bootstrap=0",
-                         *sets)
+                         "--set", random, "eval.bootstrap=0", *sets)
             else:
                 tune = [] if row.name in ("popularity", "content", "text") else ["--tune"]
                 seeded = ["--seed", str(seed)] if row.seeded else []

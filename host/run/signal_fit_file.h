@@ -1,7 +1,7 @@
 #pragma once
 
-// signals.json: the weights that a run of signals has fitted, and what validation said of each prior. The
-// signals themselves are made again from the data, to the same bits.
+// signals.json: the weights that a run of signals has fitted, and what validation said of each
+// prior. The signals themselves are made again from the data, to the same bits.
 
 #include "host/run/directory/run_directory.h"
 #include "host/run/signal_model.h"
