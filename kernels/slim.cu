@@ -118,11 +118,12 @@ __global__ void row_residual(const double* xi,     // (S, D, D), or null: 2 I
   if (threadIdx.x == 0) out[s * d + row] = gamma[s * d + row] + nu[s] * sum;
 }
 
-// objective = 1/2 |Z - ZB|^2 + 2 nu Tr((BB' + delta I)^(1/2)), and whether it still falls. One
-// block per set.
+// objective = 1/2 |Z - ZB|^2 + 2 nu Tr((BB' + delta I)^(1/2)), and whether it still falls. Without
+// eigenvalues there is no objective, and `residual` only tells whether all is finite. One block per
+// set.
 // report: close_round threads=256 bytes=16*S*D flops=5*S*D fp64
 __global__ void close_round(const double* residual,  // (S, D)
-                            const double* values,    // (S, D)  eigenvalues of BB'
+                            const double* values,    // (S, D)  eigenvalues of BB', or null
                             const double* nu,        // (S)
                             double delta, double tolerance, int d, int64_t round,
                             int64_t iterations,
@@ -133,8 +134,8 @@ __global__ void close_round(const double* residual,  // (S, D)
   const int64_t s = blockIdx.x;
   double sum = 0;
   for (int64_t j = threadIdx.x; j < d; j += blockDim.x) {
-    const double value = fmax(values[s * d + j], 0.0) + delta;
-    sum += 0.5 * residual[s * d + j] + 2 * nu[s] * sqrt(value);
+    sum += 0.5 * residual[s * d + j];
+    if (values != nullptr) sum += 2 * nu[s] * sqrt(fmax(values[s * d + j], 0.0) + delta);
   }
   sum = block_sum(sum);
   if (threadIdx.x != 0) return;
@@ -143,7 +144,7 @@ __global__ void close_round(const double* residual,  // (S, D)
     history[round] = std::numeric_limits<double>::quiet_NaN();
     return;
   }
-  history[round] = sum;
+  history[round] = values != nullptr ? sum : std::numeric_limits<double>::quiet_NaN();
   rounds[s] = static_cast<int32_t>(round + 1);
   if (!(fabs(sum) <= std::numeric_limits<double>::max())) {
     latch_fault(latch, FaultCode::not_finite, FaultSite::slim, static_cast<int>(s), -1);
@@ -217,15 +218,23 @@ void slim(Context& context, std::span<const MatrixView<const T>> sets, const Sli
     launch(stream, mix, elements, block, 0, result.theta.data, mixes_xi ? product.data : nullptr,
            result.nu.data, options.step, d, result.b.data, result.gamma.data);
 
+    const auto close = [&](const double* misfit, const double* eigenvalues) {
+      launch(stream, close_round, per_set, block, 0, misfit, eigenvalues, result.nu.data,
+             options.delta, options.tolerance, d, round, options.iterations, result.objective.data,
+             result.rounds.data, stopped.data, context.fault_latch());
+    };
+    if (last && !options.last_objective) {
+      close(result.gamma.data, nullptr);
+      break;
+    }
+
     // the objective, and Xi = 2 (BB' + delta I)^(-1/2) for the next round
     gemm<double>(device, Transpose::no, Transpose::yes, 1, result.b, result.b, 0, product);
     launch(stream, row_residual, per_row, block, 0, first ? nullptr : result.xi.data, result.b.data,
            product.data, result.gamma.data, result.nu.data, options.step, d, residual.data);
     eigen_symmetric<double>(context, product, values, last ? Eigenvectors::no : Eigenvectors::yes,
                             FaultSite::slim_penalty);
-    launch(stream, close_round, per_set, block, 0, residual.data, values.data, result.nu.data,
-           options.delta, options.tolerance, d, round, options.iterations, result.objective.data,
-           result.rounds.data, stopped.data, context.fault_latch());
+    close(residual.data, values.data);
     if (last) break;
     launch(stream, weigh_eigenvectors, elements, block, 0, values.data, options.delta, d,
            product.data);

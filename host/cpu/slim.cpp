@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numeric>
 
 #include "host/core/error.h"
 #include "host/cpu/blas.h"
@@ -158,6 +159,13 @@ Fault solve(MatrixView<const T> z, const SlimOptions& options, const Slim& resul
       exact_step(r);
     } else {
       paper_step(r);
+    }
+
+    if (round + 1 == options.iterations && !options.last_objective) {
+      result.rounds.data[set] = static_cast<int32_t>(round + 1);
+      const double gammas = std::accumulate(r.gamma, r.gamma + d, 0.0);
+      return std::isfinite(gammas) ? Fault{}
+                                   : fault_of(FaultCode::not_finite, FaultSite::slim, set, -1);
     }
 
     // BB' + delta I, in tridiagonal form, gives this round's objective; the next round's Xi too.

@@ -36,6 +36,9 @@ struct SlimOptions {
   int64_t iterations = 3;
   double tolerance = 0;  // relative fall of the objective at which a problem stops; 0: never
   SlimStep step = SlimStep::exact;
+  // The objective of the last round takes an eigendecomposition that nothing else needs: training
+  // leaves it out.
+  bool last_objective = false;
 };
 
 struct AlignmentOptions {

@@ -40,13 +40,15 @@ namespace cfaa {
 
 // Of S sets. Views into the arena, valid until its scope ends.
 struct Slim {
-  View<double, 3> b;             // (S, D, D)  diagonal zero
-  View<double, 3> theta;         // (S, D, D)  of the last round, symmetric
-  View<double, 3> xi;            // (S, D, D)  of the last round, symmetric; empty while it is 2 I
-  MatrixView<double> gamma;      // (S, D)     of the last round; 1 / Theta_jj for the paper's step
-  VectorView<double> nu;         // (S)        as used
-  MatrixView<double> objective;  // (S, iterations)  NaN after the round a set stopped at
-  VectorView<int32_t> rounds;    // (S)        rounds made
+  View<double, 3> b;         // (S, D, D)  diagonal zero
+  View<double, 3> theta;     // (S, D, D)  of the last round, symmetric
+  View<double, 3> xi;        // (S, D, D)  of the last round, symmetric; empty while it is 2 I
+  MatrixView<double> gamma;  // (S, D)     of the last round; 1 / Theta_jj for the paper's step
+  VectorView<double> nu;     // (S)        as used
+  // (S, iterations)  NaN after the round a set stopped at, and for the last round unless
+  // SlimOptions::last_objective asks for it
+  MatrixView<double> objective;
+  VectorView<int32_t> rounds;  // (S)        rounds made
 };
 
 template <class T>

@@ -202,7 +202,9 @@ class EmbeddingComparison {
 
   HorizontalDiscrepancy compare_horizontally() {
     const Arena::Scope scope(context_.scratch());
-    const HorizontalLoss<T> forward = horizontal_loss<T>(context_, {&pair_, 1}, options_.alignment);
+    AlignmentOptions alignment = options_.alignment;
+    alignment.slim.last_objective = true;
+    const HorizontalLoss<T> forward = horizontal_loss<T>(context_, {&pair_, 1}, alignment);
     context_.check_faults();
 
     HorizontalDiscrepancy found;

@@ -39,8 +39,9 @@ struct Problem {
 };
 
 template <class T>
-Solved solve(Context& context, const Problem<T>& problem, const SlimOptions& options,
-             int64_t padding = 0) {
+Solved solve(Context& context, const Problem<T>& problem, SlimOptions options, int64_t padding = 0,
+             bool last_objective = true) {
+  options.last_objective = last_objective;
   const int64_t d = problem.d;
   const PaddedMatrix<T> z(context, problem.n, d, problem.z, padding);
   const MatrixView<const T> set = z.view();
@@ -116,6 +117,28 @@ TEST_P(SlimOp, EqualsThePlainLoopsAtOddSizesAndPaddedRows) {
         check_plain_loops<double>(context(), n, d,
                                   {.nu_scale = NuScale::relative, .iterations = 2, .step = step});
       }
+    }
+  }
+}
+
+TEST_P(SlimOp, LeavingOutTheLastObjectiveChangesNothingElse) {
+  const Problem<float> problem(40, 33, 5);
+  for (const SlimStep step : {SlimStep::exact, SlimStep::paper}) {
+    for (const int64_t iterations : {1, 3}) {
+      const SlimOptions options{.iterations = iterations, .step = step};
+
+      Solved with = solve(context(), problem, options),
+             without = solve(context(), problem, options, 0, false);
+
+      EXPECT_EQ(without.b.values, with.b.values);
+      EXPECT_EQ(without.theta.values, with.theta.values);
+      EXPECT_EQ(without.xi.values, with.xi.values);
+      EXPECT_EQ(without.gamma, with.gamma);
+      EXPECT_EQ(without.rounds, with.rounds);
+      EXPECT_TRUE(std::isnan(without.objective.back()));
+      with.objective.pop_back();
+      without.objective.pop_back();
+      EXPECT_EQ(without.objective, with.objective);
     }
   }
 }
