@@ -19,7 +19,7 @@ std::size_t blas_workspace_bytes(const cudaDeviceProp& properties) {
 
 }  // namespace
 
-std::string why_unavailable() {
+std::string why_unavailable(int gpu) {
   int count = 0;
   const cudaError_t status = cudaGetDeviceCount(&count);
   if (status != cudaSuccess) {
@@ -27,10 +27,12 @@ std::string why_unavailable() {
     return "no GPU can be used: " + describe(status);
   }
   if (count == 0) return "there is no GPU in this machine";
-  int device = 0;
+  if (gpu >= count) {
+    return count == 1 ? "there is one GPU in this machine, cuda:0"
+                      : "the GPUs of this machine are cuda:0 to cuda:" + std::to_string(count - 1);
+  }
   cudaDeviceProp properties{};
-  cudaError_t found = cudaGetDevice(&device);
-  if (found == cudaSuccess) found = cudaGetDeviceProperties(&properties, device);
+  const cudaError_t found = cudaGetDeviceProperties(&properties, gpu);
   if (found != cudaSuccess) {
     cudaGetLastError();
     return "no GPU can be used: " + describe(found);
@@ -41,14 +43,13 @@ std::string why_unavailable() {
   return why_libraries_missing();
 }
 
-std::unique_ptr<DeviceRuntime> make_runtime() {
-  return std::make_unique<Device>();
+std::unique_ptr<DeviceRuntime> make_runtime(int gpu) {
+  return std::make_unique<Device>(gpu);
 }
 
-Device::Device() {
-  int device = 0;
-  CFAA_CUDA_CHECK(cudaGetDevice(&device));
-  CFAA_CUDA_CHECK(cudaGetDeviceProperties(&properties_, device));
+Device::Device(int gpu) {
+  CFAA_CUDA_CHECK(cudaSetDevice(gpu));
+  CFAA_CUDA_CHECK(cudaGetDeviceProperties(&properties_, gpu));
   CFAA_CUDA_CHECK(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking));
 #ifdef CFAA_EMULATED
   watches_memory_ = !emulator::merged_arena();
@@ -75,8 +76,11 @@ void* Device::allocate(std::size_t bytes) {
   const cudaError_t status = cudaMalloc(&memory, bytes == 0 ? 1 : bytes);
   if (status == cudaErrorMemoryAllocation) {
     cudaGetLastError();
+    std::size_t free = 0, total = 0;
+    CFAA_CUDA_CHECK(cudaMemGetInfo(&free, &total));
     throw Error("there is no room for " + std::to_string(bytes) + " bytes on " + description() +
-                "; use a smaller batch, fewer attributes or --device cpu");
+                ", which has " + std::to_string(free) + " of " + std::to_string(total) +
+                " bytes free");
   }
   CFAA_CUDA_CHECK(status);
   return memory;

@@ -22,11 +22,12 @@
 
 namespace cfaa::cuda {
 
-// "" where a GPU can be used; otherwise the reason: no driver, no GPU, one that is too old.
-std::string why_unavailable();
+// "" where this GPU can be used; otherwise the reason: no driver, no such GPU, one that is too old,
+// a library that is missing.
+std::string why_unavailable(int gpu = 0);
 
-// The current CUDA device.
-std::unique_ptr<DeviceRuntime> make_runtime();
+// Makes this GPU the thread's current one.
+std::unique_ptr<DeviceRuntime> make_runtime(int gpu);
 
 class Graph;
 
@@ -36,7 +37,7 @@ struct WorkspaceBytes {
 
 class Device final : public DeviceRuntime {
  public:
-  Device();
+  explicit Device(int gpu);
   ~Device() override;
 
   DeviceKind kind() const override { return DeviceKind::cuda; }

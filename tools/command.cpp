@@ -16,10 +16,23 @@ namespace cfaa::tools {
 
 using nlohmann::json;
 
+namespace {
+
+// "cuda" of "cuda:1": one of several GPUs. make_context reads the number.
+std::string without_number(std::string device) {
+  const bool numbered = device.starts_with("cuda:") && device.size() > 5 &&
+                        device.find_first_not_of("0123456789", 5) == std::string::npos;
+  return numbered ? "cuda" : device;
+}
+
+}  // namespace
+
 void DeviceFlags::add_to(CLI::App& command) {
-  command.add_option("--device", device, "what computes; auto: a GPU where there is one")
+  command
+      .add_option("--device", device,
+                  "what computes; auto: a GPU where there is one; cuda:1: the second of several")
       ->capture_default_str()
-      ->check(CLI::IsMember({"auto", "cuda", "cpu"}));
+      ->check(CLI::IsMember({"auto", "cuda", "cpu"}, without_number));
   command.add_option("--threads", threads, "threads of the CPU; 0: one per core")
       ->capture_default_str()
       ->check(CLI::Range(0, 1024));

@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <charconv>
+
 #include "host/core/error.h"
 #include "host/core/log.h"
 #include "host/cpu/blas.h"
@@ -14,27 +17,38 @@
 namespace cfaa {
 namespace {
 
+// The number behind "cuda:"; 0 for "cuda" and "auto".
+int gpu_number(const std::string& name) {
+  if (name == "auto" || name == "cuda") return 0;
+  int number = -1;
+  const char *begin = name.data() + std::min<std::size_t>(5, name.size()),
+             *end = name.data() + name.size();
+  const auto [stop, error] = std::from_chars(begin, end, number);
+  if (!name.starts_with("cuda:") || error != std::errc() || stop != end || number < 0) {
+    throw Error("--device " + name + ": there is no such device; use auto, cuda, cuda:1 or cpu");
+  }
+  return number;
+}
+
 std::unique_ptr<DeviceRuntime> make_runtime(const std::string& name) {
   if (name == "cpu") return make_cpu_runtime();
-  if (name != "auto" && name != "cuda") {
-    throw Error("--device " + name + ": there is no such device; use auto, cuda or cpu");
-  }
+  [[maybe_unused]] const int gpu = gpu_number(name);
 #if CFAA_HAS_CUDA
-  const std::string missing = cuda::why_unavailable();
+  const std::string missing = cuda::why_unavailable(gpu);
   if (missing.empty()) {
 #if CFAA_EMULATED
     // The emulated device is for tests: only a caller who asks for it gets it.
     if (name == "auto") return make_cpu_runtime();
 #endif
-    return cuda::make_runtime();
+    return cuda::make_runtime(gpu);
   }
   if (name == "auto") return make_cpu_runtime();
-  throw Error("--device cuda: " + missing + "; use --device cpu");
+  throw Error("--device " + name + ": " + missing + "; use --device cpu");
 #else
   if (name == "auto") return make_cpu_runtime();
-  throw Error(
-      "--device cuda: this program was built without CUDA; use --device cpu, or build the preset "
-      "'cuda'");
+  throw Error("--device " + name +
+              ": this program was built without CUDA; use --device cpu, or build the preset "
+              "'cuda'");
 #endif
 }
 

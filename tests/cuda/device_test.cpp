@@ -24,6 +24,36 @@ namespace {
 
 using Device = OnCuda;
 
+std::string refusal_of(const std::string& name) {
+  try {
+    make_context(name);
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "";
+}
+
+TEST_F(Device, AGpuThatIsNotThereIsNamed) {
+  EXPECT_NE(refusal_of("cuda:99").find("--device cuda:99: "), std::string::npos);
+  EXPECT_NE(refusal_of("cuda:99").find("cuda:0"), std::string::npos) << refusal_of("cuda:99");
+  for (const char* name : {"cuda:", "cuda:x", "cuda:-1", "cuda1", "gpu"}) {
+    EXPECT_NE(refusal_of(name).find("there is no such device"), std::string::npos) << name;
+  }
+}
+
+#if CFAA_EMULATED
+TEST_F(Device, ASecondGpuIsChosenByItsNumber) {
+  const auto second = make_context("cuda:1");
+  const Tensor<float, 1> there(*second, {4});
+  cudaPointerAttributes attributes{};
+
+  CFAA_CUDA_CHECK(cudaPointerGetAttributes(&attributes, there.view().data));
+
+  EXPECT_EQ(attributes.device, 1);
+  CFAA_CUDA_CHECK(cudaSetDevice(0));
+}
+#endif
+
 TEST_F(Device, BytesComeBackAsTheyWent) {
   std::vector<float> values(1000);
   std::iota(values.begin(), values.end(), 1.0f);
