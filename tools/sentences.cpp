@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "host/io/utf8.h"
-#include "tools/text_command.h"
+#include "tools/command_line/text_command.h"
 
 namespace cfaa::tools {
 namespace {

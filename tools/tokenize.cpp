@@ -3,7 +3,7 @@
 #include "host/core/error.h"
 #include "host/core/log.h"
 #include "host/text/tokenizer.h"
-#include "tools/text_command.h"
+#include "tools/command_line/text_command.h"
 
 namespace cfaa::tools {
 namespace {

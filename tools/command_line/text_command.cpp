@@ -1,4 +1,4 @@
-#include "tools/text_command.h"
+#include "tools/command_line/text_command.h"
 
 #include <unistd.h>
 
