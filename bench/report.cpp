@@ -48,19 +48,24 @@ std::string rate_text(const Result& result, const Peaks& peaks) {
 }
 
 void print_table(const std::vector<Result>& results, const Peaks& peaks) {
-  fmt::print("{:<26} {:<9} {:>10} {:>19} {:>5}   {:<22} {}\n", "what", "precision", "median ms",
-             "10 % .. 90 %", "runs", "rate, share of peak", "sizes");
+  fmt::print("{:<20} {:<6} {:>9} {:>19} {:>18}\n", "what", "type", "median ms", "10 % .. 90 %",
+             "rate, of peak");
   for (const Result& r : results) {
-    fmt::print("{:<26} {:<9} {:>10} {:>19} {:>5}   {:<22} {}\n", r.name, r.precision,
+    // A long name has a line of its own.
+    if (r.name.size() > 20) fmt::print("{}\n", r.name);
+    fmt::print("{:<20} {:<6} {:>9} {:>19} {}\n", r.name.size() > 20 ? "" : r.name, r.precision,
                milliseconds(r.timing.median),
                milliseconds(r.timing.low) + " .. " + milliseconds(r.timing.high),
-               r.timing.repetitions, rate_text(r, peaks), r.detail);
+               rate_text(r, peaks));
+    fmt::print("{}\n", wrapped(fmt::format("    {}; {} runs", r.detail, r.timing.repetitions),
+                               output_columns(), 4));
   }
-  fmt::print(
-      "peaks measured in this run: {:.1f} GB/s copied, {:.1f} GFLOP/s float, {:.1f} GFLOP/s "
-      "double, {:.2f} Gexp/s\n",
-      1e-9 * peaks.bytes_per_second, 1e-9 * peaks.flops_float, 1e-9 * peaks.flops_double,
-      1e-9 * peaks.exponentials);
+  fmt::print("{}\n",
+             wrapped(fmt::format("peaks measured in this run: {:.1f} GB/s copied, {:.1f} GFLOP/s "
+                                 "float, {:.1f} GFLOP/s double, {:.2f} Gexp/s",
+                                 1e-9 * peaks.bytes_per_second, 1e-9 * peaks.flops_float,
+                                 1e-9 * peaks.flops_double, 1e-9 * peaks.exponentials),
+                     output_columns()));
 }
 
 json to_json(const std::vector<Result>& results, const Peaks& peaks) {

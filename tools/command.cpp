@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "host/core/error.h"
+#include "host/core/terminal/terminal.h"
 #include "host/data/prepare_options.h"
 #include "host/device/make_context.h"
 #include "host/run/configuration.h"
@@ -104,6 +105,12 @@ void ConfigFlags::add_to(CLI::App& command, const std::string& help) {
 void ConfigFlags::apply_to(Configuration& configuration) const {
   if (!path.empty()) configuration.read(path);
   for (const std::string& assignment : assignments) configuration.set(assignment);
+}
+
+void print_line(const std::string& line, std::FILE* to) {
+  const Terminal& errors = Terminal::standard_error();
+  const int columns = to == stdout ? output_columns() : (errors.is_terminal() ? errors.width() : 0);
+  fmt::print(to, "{}\n", wrapped(line, columns));
 }
 
 void print_json(const json& value) {

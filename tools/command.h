@@ -62,6 +62,10 @@ struct ConfigFlags {
   void apply_to(Configuration& configuration) const;
 };
 
+// Writes a line to stdout, or to stderr where stdout has the result itself; broken at words to the
+// width of a terminal.
+void print_line(const std::string& line, std::FILE* to = stdout);
+
 // Writes machine output to stdout, one JSON value and a newline.
 void print_json(const nlohmann::json& value);
 

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
 
 #include "host/core/terminal/printable.h"
 #include "host/run/compare.h"
@@ -12,6 +13,8 @@
 
 namespace cfaa::tools {
 namespace {
+
+namespace fs = std::filesystem;
 
 struct Arguments {
   CompareRequest request;
@@ -34,9 +37,26 @@ std::string summary_text(const ComparedMetric& metric) {
   return mean + " ± " + fmt::format("{:.4f}", metric.summary.deviation).substr(1);
 }
 
-std::size_t name_width(const Comparison& comparison) {
+// The folder that all runs lie in, which need not be said in every row; "" where there is none.
+std::string shared_folder(const Comparison& comparison) {
+  std::string shared = fs::path(comparison.rows[0].run).parent_path().string();
+  const auto holds = [](const std::string& folder, const std::string& path) {
+    return path.starts_with(folder + "/");
+  };
+  for (const ComparedRow& row : comparison.rows) {
+    while (!shared.empty() && !holds(shared, row.run)) {
+      const std::string above = fs::path(shared).parent_path().string();
+      shared = above == shared ? "" : above;
+    }
+  }
+  return comparison.rows.size() > 1 ? shared : "";
+}
+
+std::size_t name_width(const Comparison& comparison, std::size_t left_out) {
   std::size_t width = 8;
-  for (const ComparedRow& row : comparison.rows) width = std::max(width, row.run.size());
+  for (const ComparedRow& row : comparison.rows) {
+    width = std::max(width, row.run.size() - left_out);
+  }
   return width;
 }
 
@@ -51,14 +71,17 @@ std::string validation_metric(const Comparison& comparison) {
   return name;
 }
 
-void print_table(const Comparison& comparison) {
-  const std::size_t width = name_width(comparison);
+void print_table(const Comparison& comparison, const std::string& folder) {
+  const std::size_t left_out = folder.empty() ? 0 : folder.size() + 1;
+  const std::size_t width = name_width(comparison, left_out);
   const std::string valid = validation_metric(comparison);
   const bool several = std::any_of(comparison.rows.begin(), comparison.rows.end(),
                                    [](const ComparedRow& row) { return row.seeds.size() > 1; });
   const std::size_t cell = several ? 14 : 10;
-  fmt::print("{} domain, mean ± sd over seeds{}\n\n", comparison.domain,
-             valid.empty() ? "" : "; the best validation first");
+  print_line(fmt::format("{} domain, mean ± sd over seeds{}{}", comparison.domain,
+                         valid.empty() ? "" : "; the best validation first",
+                         folder.empty() ? "" : "; runs in " + folder));
+  fmt::print("\n");
   const auto start = [&](const std::string& run, const std::string& variant,
                          const std::string& seeds, const std::string& validation) {
     fmt::print("{:<{}} {:<10} {:>5}", run, width, variant, seeds);
@@ -67,32 +90,37 @@ void print_table(const Comparison& comparison) {
   start("", "", "", "validation");
   fmt::print(" test\n");
   start("run", "variant", "seeds", valid);
-  for (const ComparedMetric& metric : comparison.rows[0].metrics) {
-    fmt::print(" {:<{}}", printable(metric.name), cell);
-  }
-  fmt::print("\n");
-  for (const ComparedRow& row : comparison.rows) {
-    start(row.run, row.variant, std::to_string(row.seeds.size()),
-          row.validation ? summary_text(*row.validation) : "not kept");
-    for (const ComparedMetric& metric : row.metrics) {
-      fmt::print(" {:<{}}", summary_text(metric), cell);
+  const auto print_metrics = [&](const std::vector<ComparedMetric>& metrics, const auto& text) {
+    for (std::size_t m = 0; m < metrics.size(); ++m) {
+      fmt::print(" {:<{}}", text(metrics[m]), m + 1 < metrics.size() ? cell : 0);
     }
     fmt::print("\n");
+  };
+  print_metrics(comparison.rows[0].metrics,
+                [](const ComparedMetric& metric) { return printable(metric.name); });
+  for (const ComparedRow& row : comparison.rows) {
+    start(row.run.substr(left_out), row.variant, std::to_string(row.seeds.size()),
+          row.validation ? summary_text(*row.validation) : "not kept");
+    print_metrics(row.metrics, summary_text);
   }
 }
 
-void print_tests(const Comparison& comparison) {
-  fmt::print(
-      "\ntest against {}: difference ± standard error, p of the paired t-test. By seed: would\n"
-      "another training say the same? By user, each averaged over the seeds: would other users?\n",
-      comparison.reference);
+void print_tests(const Comparison& comparison, const std::string& folder) {
+  const std::size_t left_out = folder.empty() ? 0 : folder.size() + 1;
+  fmt::print("\n");
+  print_line(
+      fmt::format("test against {}: difference ± standard error, p of the paired t-test. By user, "
+                  "each averaged over the seeds: would other users say the same? By seed: would "
+                  "another training?",
+                  comparison.reference.substr(left_out)));
   for (const ComparedRow& row : comparison.rows) {
     if (row.metrics.empty() || !row.metrics[0].by_seed) continue;
-    fmt::print("\n{}\n  {:<12} {:<38} {}\n", row.run, "", "by seed", "by user");
+    fmt::print("\n{}\n", row.run.substr(left_out));
     for (const ComparedMetric& metric : row.metrics) {
-      fmt::print("  {:<12} {:<38} {}\n", metric.name,
-                 test_text(*metric.by_seed, "none in common", "seed"),
+      fmt::print("  {:<11} by user  {}\n", metric.name,
                  test_text(*metric.by_user, "not kept", "user"));
+      fmt::print("  {:<11} by seed  {}\n", "",
+                 test_text(*metric.by_seed, "none in common", "seed"));
     }
   }
 }
@@ -103,8 +131,9 @@ void run(const Arguments& arguments) {
     print_json(to_json(comparison));
     return;
   }
-  print_table(comparison);
-  if (comparison.rows.size() > 1) print_tests(comparison);
+  const std::string folder = shared_folder(comparison);
+  print_table(comparison, folder);
+  if (comparison.rows.size() > 1) print_tests(comparison, folder);
 }
 
 }  // namespace

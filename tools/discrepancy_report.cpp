@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <numeric>
 
+#include "host/core/terminal/terminal.h"
+
 namespace cfaa::tools {
 namespace {
 
@@ -19,6 +21,11 @@ std::string solver_text(const VerticalDiscrepancy& vertical) {
   return fmt::format("sinkhorn, {} typical samples, {} after {} iterations (marginal error {:.1e})",
                      vertical.k, vertical.converged ? "converged" : "not converged",
                      vertical.iterations, vertical.max_marginal_error);
+}
+
+void print_how(const char* name, double loss, const std::string& how) {
+  const std::string line = fmt::format("{:<12} {:<12.7g} {}", name, loss, how);
+  fmt::print("{}\n", wrapped(line, output_columns(), 26));
 }
 
 void print_attributes(const std::vector<double>& loss) {
@@ -44,17 +51,17 @@ void print_discrepancy(const Discrepancy& found) {
   fmt::print("loss         value        how\n");
   if (found.vertical) {
     const VerticalDiscrepancy& vertical = *found.vertical;
-    fmt::print("vertical     {:<12.7g} {}\n", vertical.loss, solver_text(vertical));
+    print_how("vertical", vertical.loss, solver_text(vertical));
     fmt::print("{:26}spread kept by the samples: source {:.0f} %, target {:.0f} %\n", "",
                100 * vertical.spread_source, 100 * vertical.spread_target);
   }
   if (found.horizontal) {
     const HorizontalDiscrepancy& horizontal = *found.horizontal;
-    fmt::print(
-        "horizontal   {:<12.7g} SLIM ({} step), {} rounds; objective: source {}, target {}\n",
-        horizontal.loss, horizontal.slim_step == SlimStep::exact ? "exact" : "paper",
-        horizontal.objective[0].size(), objective_text(horizontal.objective[0]),
-        objective_text(horizontal.objective[1]));
+    print_how("horizontal", horizontal.loss,
+              fmt::format("SLIM ({} step), {} rounds; objective: source {}, target {}",
+                          horizontal.slim_step == SlimStep::exact ? "exact" : "paper",
+                          horizontal.objective[0].size(), objective_text(horizontal.objective[0]),
+                          objective_text(horizontal.objective[1])));
   }
   if (found.vertical) print_attributes(found.vertical->attribute_loss);
   fmt::print("\nseconds: read {:.3f}, vertical {:.3f}, horizontal {:.3f}\n", found.read_seconds,

@@ -65,20 +65,22 @@ json summary_of(const EmbedReport& report) {
 void print_report(const EmbedReport& report, const std::string& what, int64_t max_length,
                   const std::string& out, const std::string& empty_list, std::FILE* to) {
   const EmbedCounts& c = report.counts;
-  fmt::print(to, "{}: {} of {} from {}, {}", what, counted(report.rows, "row"), report.width,
-             counted(c.sentences, "sentence"), counted(c.tokens, "token"));
+  const std::string made =
+      fmt::format("{}: {} of {} from {}, {}", what, counted(report.rows, "row"), report.width,
+                  counted(c.sentences, "sentence"), counted(c.tokens, "token"));
   if (report.was_there) {
-    fmt::print(to, "; all of it was there\n");
+    print_line(made + "; all of it was there", to);
   } else {
-    fmt::print(to, " in {:.1f} s\n", report.seconds);
-    fmt::print(to,
-               "  {} real tokens/s, {:.1f} % padding, {:.1f} % of the sentences encoded (each "
-               "once in a window)\n",
-               short_number(report.seconds > 0
-                                ? static_cast<double>(report.encoded_tokens) / report.seconds
-                                : 0),
-               100 * (1 - share(c.encoded_tokens, c.padded_tokens) - (c.padded_tokens == 0)),
-               100 * share(c.encoded_sentences, c.sentences));
+    print_line(made + fmt::format(" in {:.1f} s", report.seconds), to);
+    const double rate =
+        report.seconds > 0 ? static_cast<double>(report.encoded_tokens) / report.seconds : 0;
+    print_line(
+        fmt::format("  {} real tokens/s, {:.1f} % padding, {:.1f} % of the sentences "
+                    "encoded (each once in a window)",
+                    short_number(rate),
+                    100 * (1 - share(c.encoded_tokens, c.padded_tokens) - (c.padded_tokens == 0)),
+                    100 * share(c.encoded_sentences, c.sentences)),
+        to);
   }
   if (report.reused > 0) {
     fmt::print(to, "  {} had the vectors of the same text in another prepared directory\n",

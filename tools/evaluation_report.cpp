@@ -18,19 +18,24 @@ const char* mask_text(Mask mask) {
 }
 
 void print_table(const Evaluation& evaluation) {
+  const std::size_t depths = evaluation.all.metrics.size();
+  // The last cell has no spaces after it.
+  const auto print_cell = [&](const std::string& cell, std::size_t i) {
+    fmt::print("{:<{}}", cell, i + 1 < depths ? 23 : 0);
+  };
   fmt::print("\n{:<11}", "");
-  for (const MetricsAt& at : evaluation.all.metrics) {
-    fmt::print("{:<26}", fmt::format("@{}", at.k));
+  for (std::size_t i = 0; i < depths; ++i) {
+    print_cell(fmt::format("@{}", evaluation.all.metrics[i].k), i);
   }
   for (std::size_t m = 0; m < kMetrics; ++m) {
     fmt::print("\n{:<11}", kMetricNames[m]);
-    for (std::size_t i = 0; i < evaluation.all.metrics.size(); ++i) {
+    for (std::size_t i = 0; i < depths; ++i) {
       std::string cell = fmt::format("{:.4f}", evaluation.all.metrics[i].value[m]);
       if (m <= kUserMetrics && !evaluation.intervals.empty()) {
         const Interval& interval = evaluation.intervals[i][m];
-        cell += fmt::format(" [{:.4f}, {:.4f}]", interval.low, interval.high);
+        cell += fmt::format(" [{:.3f}, {:.3f}]", interval.low, interval.high);
       }
-      fmt::print("{:<26}", cell);
+      print_cell(cell, i);
     }
   }
   fmt::print("\n");
@@ -42,9 +47,9 @@ void print_part(const char* name, const Part& part) {
     return;
   }
   const MetricsAt& at = part.metrics[part.metrics.size() / 2];
-  fmt::print("{:<11} {}, {}: HR@{} {:.4f}, Recall@{} {:.4f}, NDCG@{} {:.4f}\n", name,
-             counted(part.users, "user"), counted(part.positives, "positive"), at.k, at.value[0],
-             at.k, at.value[1], at.k, at.value[2]);
+  print_line(fmt::format("{:<11} {}, {}: HR@{} {:.4f}, Recall@{} {:.4f}, NDCG@{} {:.4f}", name,
+                         counted(part.users, "user"), counted(part.positives, "positive"), at.k,
+                         at.value[0], at.k, at.value[1], at.k, at.value[2]));
 }
 
 }  // namespace
@@ -88,16 +93,17 @@ void EvaluationFlags::write_files(const EvaluationReport& report, const Domain& 
 void print_report(const EvaluationReport& report) {
   const EvaluationRequest& request = report.request;
   const Evaluation& evaluation = report.evaluation;
-  fmt::print("{} domain, {} split: {} of {} ranked over {}, {} to find\n", request.domain,
-             split_name(request.split), evaluation.all.users,
-             counted(report.held_out.users(), "user"), counted(report.held_out.items, "item"),
-             counted(evaluation.all.positives, "positive"));
-  fmt::print("{}; masked: {}; {} without a held-out positive skipped\n",
-             request.eval.candidates == 0
-                 ? "full ranking"
-                 : fmt::format("sampled ranking over {} items a user", request.eval.candidates),
-             mask_text(resolve(request.eval.mask, request.split)),
-             counted(evaluation.skipped_users, "user"));
+  print_line(fmt::format(
+      "{} domain, {} split: {} of {} ranked over {}, {} to find", request.domain,
+      split_name(request.split), evaluation.all.users, counted(report.held_out.users(), "user"),
+      counted(report.held_out.items, "item"), counted(evaluation.all.positives, "positive")));
+  print_line(fmt::format(
+      "{}; masked: {}; {} without a held-out positive skipped",
+      request.eval.candidates == 0
+          ? "full ranking"
+          : fmt::format("sampled ranking over {} items a user", request.eval.candidates),
+      mask_text(resolve(request.eval.mask, request.split)),
+      counted(evaluation.skipped_users, "user")));
   print_table(evaluation);
   fmt::print("\n");
   print_part("cold users", evaluation.cold_users);

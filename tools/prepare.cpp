@@ -33,10 +33,10 @@ class StepTable {
  public:
   void add(const PrepareStep& step) {
     if (std::exchange(fresh_, false)) {
-      fmt::print("\n{:<12}{:<9}{:>24}{:>20}{:>20}\n", "step", "domain", "interactions", "users",
+      fmt::print("\n{:<11}{:<7}{:>24}{:>18}{:>18}\n", "step", "domain", "interactions", "users",
                  "items");
     }
-    fmt::print("{:<12}{:<9}{:>24}{:>20}{:>20}\n", step.step, step.domain,
+    fmt::print("{:<11}{:<7}{:>24}{:>18}{:>18}\n", step.step, step.domain,
                change(step.before.interactions, step.after.interactions),
                change(step.before.users, step.after.users),
                change(step.before.items, step.after.items));
@@ -51,12 +51,12 @@ class StepTable {
 
 void print_read(const std::string& domain, const ReadReport& report) {
   for (const FileReport& file : report.files) {
-    fmt::print("{}: {} ({}; {}): {}\n", domain, file.identity.name, file.format,
-               printable(file.columns), counted(file.interactions, "review"));
+    print_line(fmt::format("{}: {} ({}; {}): {}", domain, file.identity.name, file.format,
+                           printable(file.columns), counted(file.interactions, "review")));
   }
   for (const FileReport& file : report.title_files) {
-    fmt::print("{}: {} ({}; {}): titles\n", domain, file.identity.name, file.format,
-               printable(file.columns));
+    print_line(fmt::format("{}: {} ({}; {}): titles", domain, file.identity.name, file.format,
+                           printable(file.columns)));
   }
   if (report.without_text > 0) fmt::print("{}: {} without text\n", domain, report.without_text);
   if (report.without_time > 0) fmt::print("{}: {} without time\n", domain, report.without_time);
@@ -77,7 +77,8 @@ void print_result(const json& report, const std::string& out) {
     fmt::print("{}: {} of {} items have a title\n", name, d["items_with_title"].get<int64_t>(),
                d["items"].get<int64_t>());
   }
-  fmt::print("\nwritten to {}; `cfaa_gpu stats {}` tells more\n", out, out);
+  fmt::print("\n");
+  print_line(fmt::format("written to {}; `cfaa_gpu stats {}` tells more", out, out));
 }
 
 void run(Arguments& arguments, const std::function<void()>& apply_flags) {

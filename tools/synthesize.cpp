@@ -39,7 +39,8 @@ void run(Arguments& arguments) {
   fmt::print("each domain: {}, {}, {} over {}, shift {}\n", counted(options.users, "user"),
              counted(options.items, "item"), counted(options.interactions, "review"),
              counted(options.topics, "topic"), options.shift);
-  fmt::print("next: cfaa_gpu prepare --source {} --target {} --out data\n", file(0), file(1));
+  print_line(
+      fmt::format("next: cfaa_gpu prepare --source {} --target {} --out data", file(0), file(1)));
 }
 
 }  // namespace

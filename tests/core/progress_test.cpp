@@ -9,6 +9,7 @@
 
 #include "host/core/log.h"
 #include "host/core/terminal/quantity.h"
+#include "host/core/terminal/terminal.h"
 #include "tests/pseudo_terminal.h"
 #include "tests/temporary_folder.h"
 
@@ -151,6 +152,27 @@ TEST(Progress, IsSilentWhereTheLogIsQuiet) {
 
   ASSERT_EQ(screen.lines.size(), 1u) << screen.bytes;
   EXPECT_EQ(screen.lines[0], "warning: this is heard");
+}
+
+TEST(Wrapped, BreaksAtSpacesAndIndentsWhatFollows) {
+  EXPECT_EQ(wrapped("one two three four", 9), "one two\n  three\n  four");
+  EXPECT_EQ(wrapped("one two", 7), "one two");
+  EXPECT_EQ(wrapped("a    much longer", 8, 4), "a\n    much\n    longer");
+  EXPECT_EQ(wrapped("été été", 5), "été\n  été") << "columns are characters, not bytes";
+}
+
+TEST(Wrapped, KeepsAWordThatIsTooLongAndALineThatGoesToAFile) {
+  EXPECT_EQ(wrapped("a_path/that_is/long x", 8), "a_path/that_is/long\n  x");
+  EXPECT_EQ(wrapped("one two three four", 0), "one two three four");
+}
+
+TEST(Log, ALongMessageIsBrokenAtWordsOnATerminal) {
+  const Screen screen =
+      on_terminal(40, [] { log_info("stopped early: NDCG@10 did not improve in 20 validations"); });
+
+  EXPECT_FALSE(screen.wrapped) << screen.bytes;
+  ASSERT_EQ(screen.lines.size(), 2u) << screen.bytes;
+  EXPECT_EQ(screen.lines[1], "  in 20 validations");
 }
 
 TEST(Log, AFileKeepsMessagesThatStandardErrorDoesNotShow) {

@@ -111,6 +111,19 @@ TEST_F(CompareProgram, OnePairIsNotTested) {
   EXPECT_NE(table.out.find("not kept"), std::string::npos) << table.out;
 }
 
+TEST_F(CompareProgram, TheFolderOfAllRunsIsSaidOnce) {
+  result("some/deep/a", 0.1);
+  result("some/other/b", 0.2);
+
+  const Outcome two = compare(path("some/deep/a") + " " + path("some/other/b"));
+  const Outcome one = compare(path("some/deep/a"));
+
+  EXPECT_NE(two.out.find("; runs in " + path("some") + "\n"), std::string::npos) << two.out;
+  EXPECT_NE(two.out.find("\ndeep/a "), std::string::npos) << two.out;
+  EXPECT_NE(two.out.find("\nother/b\n"), std::string::npos) << two.out;
+  EXPECT_NE(one.out.find("\n" + path("some/deep/a") + " "), std::string::npos) << one.out;
+}
+
 // Two seeds of b are averaged user by user; the order of the lines does not matter.
 TEST_F(CompareProgram, UsersArePairedByTheirIds) {
   result("a", 0.1);

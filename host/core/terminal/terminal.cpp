@@ -46,6 +46,38 @@ std::string cut_to_columns(const std::string& text, int columns) {
   return text.substr(0, end);
 }
 
+std::string wrapped(const std::string& line, int columns, int indent) {
+  if (columns <= indent || columns_of(line) <= columns) return line;
+  std::string out;
+  int used = 0;
+  std::size_t at = 0;
+  while (at < line.size()) {
+    // A word with the spaces before it, which go where the line is broken.
+    const std::size_t word = std::min(line.find_first_not_of(' ', at), line.size());
+    const std::size_t end = std::min(line.find(' ', word), line.size());
+    const int spaces = static_cast<int>(word - at);
+    const int length = columns_of(line.substr(word, end - word));
+    if (at > 0 && used + spaces + length > columns) {
+      out += '\n' + std::string(static_cast<std::size_t>(indent), ' ');
+      used = indent;
+    } else {
+      out.append(line, at, word - at);
+      used += spaces;
+    }
+    out.append(line, word, end - word);
+    used += length;
+    at = end;
+  }
+  return out;
+}
+
+int output_columns() {
+  if (::isatty(STDOUT_FILENO) != 1) return 0;
+  winsize size{};
+  if (::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col == 0) return kUnknownWidth;
+  return size.ws_col;
+}
+
 Terminal& Terminal::standard_error() {
   static Terminal terminal;
   return terminal;
@@ -75,7 +107,7 @@ std::string Terminal::erasure() const {
 
 void Terminal::line(const std::string& text) {
   const std::lock_guard<std::mutex> lock(mutex_);
-  write(erasure() + text + '\n' + status_);
+  write(erasure() + wrapped(text, is_terminal() ? width() : 0) + '\n' + status_);
 }
 
 void Terminal::status(const std::string& text) {

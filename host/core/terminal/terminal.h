@@ -37,6 +37,13 @@ class Terminal {
 // (https://no-color.org) is set or TERM is "dumb".
 bool takes_color(int descriptor);
 
+// Columns of standard output; 0 where it is a file or a pipe, which takes lines of any length.
+int output_columns();
+
+// A line broken at spaces so that none is longer than `columns`, where its words allow it; what
+// follows the first begins with `indent` spaces. 0 columns: as it is.
+std::string wrapped(const std::string& line, int columns, int indent = 2);
+
 // The first `columns` characters of UTF-8 text.
 std::string cut_to_columns(const std::string& text, int columns);
 
