@@ -35,6 +35,12 @@ std::vector<Case> block_cases(Context& context, const Sizes& sizes);
 template <class T>
 std::vector<Case> training_cases(Context& context, const Sizes& sizes);
 
+// The ops of the baselines that read words: 4 n reviews of at most 120 words out of 16 n with
+// 100 filters of width 3, bags of at most 20 of the reviews, and 200 words of each of n rows; the
+// covariances of n rows of d attributes. Gradients are validated by what they must sum to.
+template <class T>
+std::vector<Case> baseline_cases(Context& context, const Sizes& sizes);
+
 // Whole steps of CFAA (variant full, the default model) by the trainer's own StepRunner, batches
 // assembled ahead: on 6,640 n interactions of 484 n users and 195 n items in the source and a
 // target of a tenth of that (1.7 million, 124,000 and 50,000 by default) with reviews of 768

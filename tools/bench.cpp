@@ -51,6 +51,9 @@ std::vector<bench::Case> all_cases(Context& context, const bench::Sizes& sizes) 
   for (bench::Case& training : bench::training_cases<T>(context, sizes)) {
     cases.push_back(std::move(training));
   }
+  for (bench::Case& baseline : bench::baseline_cases<T>(context, sizes)) {
+    cases.push_back(std::move(baseline));
+  }
   if constexpr (std::is_same_v<T, float>) {
     for (bench::Case& step : bench::step_cases(context, sizes)) cases.push_back(std::move(step));
     for (bench::Case& ranking : bench::ranking_cases(context, sizes)) {

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "bench/reference/bags.h"
@@ -31,16 +32,20 @@ struct Occurrences {
   std::vector<int32_t> offset, text, place;
 };
 inline Occurrences occurrences(const Texts& texts, int64_t words) {
+  std::vector<std::vector<std::pair<int32_t, int32_t>>> of_word(static_cast<std::size_t>(words));
+  for (int32_t e = 0; e < texts.count(); ++e) {
+    const auto text = static_cast<std::size_t>(e);
+    for (int32_t q = texts.offset[text]; q < texts.offset[text + 1]; ++q) {
+      const auto word = static_cast<std::size_t>(texts.word[static_cast<std::size_t>(q)]);
+      of_word[word].emplace_back(e, q - texts.offset[text]);
+    }
+  }
   Occurrences result;
   result.offset.push_back(0);
-  for (int32_t w = 0; w < words; ++w) {
-    for (int32_t e = 0; e < texts.count(); ++e) {
-      const auto text = static_cast<std::size_t>(e);
-      for (int32_t q = texts.offset[text]; q < texts.offset[text + 1]; ++q) {
-        if (texts.word[static_cast<std::size_t>(q)] != w) continue;
-        result.text.push_back(e);
-        result.place.push_back(q - texts.offset[text]);
-      }
+  for (const auto& places : of_word) {
+    for (const auto& [text, place] : places) {
+      result.text.push_back(text);
+      result.place.push_back(place);
     }
     result.offset.push_back(static_cast<int32_t>(result.text.size()));
   }
