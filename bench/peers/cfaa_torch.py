@@ -117,6 +117,75 @@ def horizontal(pairs, options):
     return loss
 
 
+# ---- the losses of ESAM, DARec and Rec-DAN --------------------------------------------------------
+
+def coral(pairs):
+    loss = 0
+    for source, target in pairs:
+        difference = torch.cov(source.T) - torch.cov(target.T)
+        loss = loss + (difference ** 2).sum() / source.shape[1] ** 2
+    return loss
+
+
+def center(items, label, weight, n, options):
+    """Row q < n and its negatives are a query; its items gather by label on the unit sphere."""
+    x = torch.nn.functional.normalize(items, eps=0)
+    queries = torch.arange(n)[:, None]
+    negatives = items.shape[0] // n - 1
+    rows = torch.cat([queries, n + queries * negatives + torch.arange(negatives)], 1)
+    loss, centres, counts = 0, [], []
+    for of_class in (label[rows] <= 0.5, label[rows] > 0.5):
+        member = (of_class & (weight[rows] != 0)).to(x.dtype)
+        count = member.sum(1, keepdim=True)
+        centre = (member[..., None] * x[rows]).sum(1) / count.clamp(min=1)
+        spread = ((x[rows] - centre[:, None]) ** 2).sum(2)
+        loss = loss + (member * torch.relu(spread - options["inner"])).sum()
+        centres.append(centre)
+        counts.append(count[:, 0])
+    both = (counts[0] > 0) & (counts[1] > 0)
+    apart = ((centres[0] - centres[1]) ** 2).sum(1)
+    return (loss + (both * torch.relu(options["outer"] - apart)).sum()) / n
+
+
+def self_training(score, options):
+    p = torch.sigmoid(score)
+    sure = ((p < options["low"]) | (p > options["high"])).detach()
+    return (sure * p * torch.nn.functional.softplus(-score)).sum() / sure.sum().clamp(min=1)
+
+
+def adversary(pairs, parameters, options):
+    """L of the discriminators, and what is added to the objective beside the embeddings' part: the
+    layers descend L, the embeddings weight times its reverse, or L with the labels exchanged."""
+    if options["input"] == "pair":
+        inputs = {"pair": tuple(torch.cat(both, 1) for both in zip(*pairs))}
+    else:
+        inputs = dict(zip(("user", "item"), pairs))
+
+    def entropy(which, x, detached, source_label):
+        for i in range(len(options["layers"]) + 1):
+            weight, bias = (parameters[f"adversary.{which}.layer{i}.{part}"]
+                            for part in ("weight", "bias"))
+            if detached:
+                weight, bias = weight.detach(), bias.detach()
+            x = x @ weight.T + bias
+            x = torch.relu(x) if i < len(options["layers"]) else x
+        n = x.shape[0] // 2
+        label = torch.full_like(x[:, 0], 1 - source_label)
+        label[:n] = source_label
+        return torch.nn.functional.binary_cross_entropy_with_logits(x[:, 0], label)
+
+    layers, embeddings = 0, 0
+    for which, (source, target) in inputs.items():
+        layers = layers + entropy(which, torch.cat([source, target]).detach(), False, 1)
+        source = source.detach() if options["against"] == "target" else source
+        both = torch.cat([source, target])
+        if options["goal"] == "confuse":
+            embeddings = embeddings + entropy(which, both, True, 0)
+        else:
+            embeddings = embeddings - entropy(which, both, True, 1)
+    return layers, embeddings
+
+
 # ---- the model ----------------------------------------------------------------------------------
 
 TOWERS = ["source.user", "source.item", "target.user", "target.item"]
@@ -125,8 +194,9 @@ TOWERS = ["source.user", "source.item", "target.user", "target.item"]
 class Model:
     def __init__(self, arrays, metadata):
         self.arrays, self.config = arrays, json.loads(metadata["config"])
+        # A loss that does not count in the step's phase leaves no value.
         self.weights = {name[len("weight."):]: float(value) for name, value in metadata.items()
-                        if name.startswith("weight.")}
+                        if name.startswith("weight.") and "loss." + name[len("weight."):] in arrays}
         self.parameters = {
             name[len("before."):]: torch.tensor(value.copy(), requires_grad=True)
             for name, value in arrays.items()
@@ -190,17 +260,20 @@ class Model:
         return score
 
     def losses(self, keep_gradient_of_z=False):
-        towers = {name: self.tower(name) for name in TOWERS}
-        source = torch.cat([towers["source.user"], towers["source.item"]], 1)
-        target = torch.cat([towers["target.user"], towers["target.item"]], 1)
-        z = torch.cat([source, target])
+        towers = {name: self.tower(name) for name in TOWERS if self.trains(name.split(".")[0])}
+        domains = [torch.cat([towers[f"{domain}.user"], towers[f"{domain}.item"]], 1)
+                   for domain in ("source", "target") if self.trains(domain)]
+        z = torch.cat(domains)
         if keep_gradient_of_z:
             z.retain_grad()
         d, n = self.config["model"]["dim"], self.config["train"]["batch_size"]
-        first = source.shape[0]
+        first = domains[0].shape[0] if len(domains) == 2 else 0
         score = self.scores(z)
-        result = {"z": z, "score": score, "loss.score": []}
+        result = {"z": z, "score": score, "loss.score": [], "objective": 0}
         for domain, part in (("source", score[:first]), ("target", score[first:])):
+            if not self.trains(domain):
+                result["loss.score"].append(torch.zeros((), dtype=self.dtype))
+                continue
             label = self.batch[f"batch.{domain}.label"]
             weight = self.batch[f"batch.{domain}.weight"]
             if self.config["train"]["loss"] == "bce":
@@ -211,15 +284,32 @@ class Model:
                 weights = weight[n:].reshape(n, -1)
                 value = (weights * torch.nn.functional.softplus(negatives - part[:n, None])).sum()
             result["loss.score"].append(value)
+        result["objective"] = sum(result["loss.score"])
         pairs = [(z[:n, s * d:(s + 1) * d], z[first:first + n, s * d:(s + 1) * d]) for s in (0, 1)]
-        for name, loss in (("vertical", vertical), ("horizontal", horizontal)):
-            if name in self.weights:
-                result["loss." + name] = loss(pairs, self.config["alignment"])
+        options = self.config.get("losses", {})
+        for name, weight in self.weights.items():
+            embeddings = None
+            if name in ("vertical", "horizontal"):
+                loss = {"vertical": vertical, "horizontal": horizontal}[name]
+                value = loss(pairs, self.config["alignment"])
+            elif name == "coral":
+                value = coral(pairs)
+            elif name == "center":
+                value = center(z[:first, d:], self.batch["batch.source.label"],
+                               self.batch["batch.source.weight"], n, options[name])
+            elif name == "self_training":
+                value = self_training(score[first:], options[name])
+            else:
+                value, embeddings = adversary(pairs, self.parameters, options[name])
+            result["loss." + name] = value
+            if embeddings is None:
+                result["objective"] = result["objective"] + weight * value
+            else:
+                result["objective"] = result["objective"] + value + weight * embeddings
         return result
 
-    def total(self, result):
-        return sum(result["loss.score"]) + sum(
-            weight * result["loss." + name] for name, weight in self.weights.items())
+    def trains(self, domain):
+        return self.config["train"].get("domains", "both") in ("both", domain)
 
 
 def difference(ours, theirs):
@@ -233,7 +323,7 @@ def check(path):
     model = Model(arrays, metadata)
     tolerance = 1e-9 if model.dtype == torch.float64 else 1e-4
     result = model.losses(keep_gradient_of_z=True)
-    model.total(result).backward()
+    result["objective"].backward()
 
     found = {"z": result["z"].detach().numpy(), "score": result["score"].detach().numpy(),
              "gradient.z": result["z"].grad.numpy(),
@@ -241,7 +331,8 @@ def check(path):
     for name in model.weights:
         found["loss." + name] = result["loss." + name].detach().numpy()
     for name, parameter in model.parameters.items():
-        gradient = parameter.grad.numpy()
+        gradient = (torch.zeros_like(parameter) if parameter.grad is None
+                    else parameter.grad).numpy()
         touched = arrays.get(f"batch.{name}.touched")
         ours = arrays["gradient." + name]
         if touched is not None:
@@ -276,7 +367,7 @@ def time_step(path, compiled):
                                   weight_decay=train["weight_decay"])
 
     def loss():
-        return model.total(model.losses())
+        return model.losses()["objective"]
 
     forward = torch.compile(loss) if compiled else loss
 
