@@ -20,7 +20,8 @@ template <class T, bool staged>
 __global__ void __launch_bounds__(kPairThreads, sizeof(T) == 4 ? 3 : 2)
     typical_samples_backward_kernel(const TypicalProblem<T> problem, const T* samples_gradient,
                                     T scale) {
-  const int q = blockIdx.x, s = blockIdx.y, first = blockIdx.z * kRowsPerPass;
+  const int attributes = problem.attributes, block = blockIdx.x;
+  const int q = block % attributes, s = blockIdx.y, first = block / attributes * kRowsPerPass;
   const TypicalSet<T> set = problem.set[s];
   if (first >= set.n) return;
   const int rows = min(kRowsPerPass, set.n - first), k = problem.k, thread = threadIdx.x;
@@ -99,8 +100,9 @@ void typical_samples_backward(Context& context, EmbeddingPairs<T> pairs,
     add(problem.set[p + problem.pairs], gradients[p].target);
   }
 
+  // Both in x: y and z of a grid end at 65,535, which 8.4 million rows exceed.
   const int chunks = (most_rows(problem) + kRowsPerPass - 1) / kRowsPerPass;
-  const dim3 grid(problem.attributes, 2 * problem.pairs, chunks), block(kPairThreads);
+  const dim3 grid(chunks * problem.attributes, 2 * problem.pairs), block(kPairThreads);
   const std::size_t least = partials_bytes<T>() + shared_bytes<Point<T>>(kRowsPerPass);
   const std::size_t in_shared = least + shared_bytes<Two<T>>(problem.k);
   if (in_shared <= device.shared_limit()) {
