@@ -9,7 +9,7 @@ namespace cfaa::test {
 
 std::string source_path(const std::string& inside = "");   // of the repository
 std::string fixture_path(const std::string& inside = "");  // of tests/fixtures
-std::string program_path();                                // cfaa_gpu of this build
+std::string program_path();  // cfaa_gpu of this build, or the one that CFAA_PROGRAM names
 
 // Golden data that is too large or not ours to ship: a folder with fixtures/, data/ and tokenizers/
 // that the environment variable CFAA_FIXTURES names. "" where it is not set.

@@ -84,7 +84,7 @@ void print_table(const Comparison& comparison, const std::string& folder) {
   fmt::print("\n");
   const auto start = [&](const std::string& run, const std::string& variant,
                          const std::string& seeds, const std::string& validation) {
-    fmt::print("{:<{}} {:<10} {:>5}", run, width, variant, seeds);
+    fmt::print("{:<{}} {:<10} {:>5}", printable(run), width, printable(variant), seeds);
     if (!valid.empty()) fmt::print(" {:<{}}", validation, cell);
   };
   start("", "", "", "validation");
@@ -115,9 +115,9 @@ void print_tests(const Comparison& comparison, const std::string& folder) {
                   comparison.reference.substr(left_out)));
   for (const ComparedRow& row : comparison.rows) {
     if (row.metrics.empty() || !row.metrics[0].by_seed) continue;
-    fmt::print("\n{}\n", row.run.substr(left_out));
+    fmt::print("\n{}\n", printable(row.run.substr(left_out)));
     for (const ComparedMetric& metric : row.metrics) {
-      fmt::print("  {:<11} by user  {}\n", metric.name,
+      fmt::print("  {:<11} by user  {}\n", printable(metric.name),
                  test_text(*metric.by_user, "not kept", "user"));
       fmt::print("  {:<11} by seed  {}\n", "",
                  test_text(*metric.by_seed, "none in common", "seed"));

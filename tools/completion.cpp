@@ -75,6 +75,12 @@ std::string words(const std::vector<std::string>& list) {
   return fmt::format("'{}'", fmt::join(list, " "));
 }
 
+// bashcompinit stands on compinit, which a shell without a configuration has not run.
+constexpr const char* kZshPrologue =
+    R"((( $+functions[compdef] )) || { autoload -Uz compinit && compinit; }
+autoload -Uz bashcompinit && bashcompinit
+)";
+
 // Runs in bash, and in zsh by its bashcompinit.
 std::string script(const std::vector<Completed>& commands) {
   std::string flags, values, positionals;
@@ -144,11 +150,12 @@ void add_completion(CLI::App& app) {
       app.add_subcommand("completion", "print a script that completes commands in a shell");
   const auto shell = std::make_shared<std::string>();
   command
-      ->add_option("shell", *shell, "whose script; in bash: eval \"$(cfaa_gpu completion bash)\"")
+      ->add_option("shell", *shell,
+                   "whose script; in bash: eval \"$(cfaa_gpu completion bash)\"; in zsh likewise")
       ->required()
       ->check(CLI::IsMember({"bash", "zsh"}));
   command->callback([&app, shell] {
-    if (*shell == "zsh") fmt::print("autoload -U +X bashcompinit && bashcompinit\n");
+    if (*shell == "zsh") fmt::print("{}", kZshPrologue);
     fmt::print("{}", script(completed_commands(app)));
   });
 }

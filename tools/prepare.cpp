@@ -51,12 +51,13 @@ class StepTable {
 
 void print_read(const std::string& domain, const ReadReport& report) {
   for (const FileReport& file : report.files) {
-    print_line(fmt::format("{}: {} ({}; {}): {}", domain, file.identity.name, file.format,
-                           printable(file.columns), counted(file.interactions, "review")));
+    print_line(fmt::format("{}: {} ({}; {}): {}", domain, printable(file.identity.name),
+                           file.format, printable(file.columns),
+                           counted(file.interactions, "review")));
   }
   for (const FileReport& file : report.title_files) {
-    print_line(fmt::format("{}: {} ({}; {}): titles", domain, file.identity.name, file.format,
-                           printable(file.columns)));
+    print_line(fmt::format("{}: {} ({}; {}): titles", domain, printable(file.identity.name),
+                           file.format, printable(file.columns)));
   }
   if (report.without_text > 0) fmt::print("{}: {} without text\n", domain, report.without_text);
   if (report.without_time > 0) fmt::print("{}: {} without time\n", domain, report.without_time);

@@ -5,7 +5,9 @@
 #include <nlohmann/json.hpp>
 
 #include "host/core/error.h"
+#include "host/core/terminal/printable.h"
 #include "host/core/terminal/quantity.h"
+#include "host/core/terminal/terminal.h"
 #include "host/io/atomic_file.h"
 #include "host/io/owned_output.h"
 #include "host/run/recommend.h"
@@ -17,6 +19,7 @@ namespace {
 
 using nlohmann::json;
 
+constexpr int kTitleColumns = 94;
 constexpr const char* kListsHeader = "user_id\trank\titem_id\tscore\n";
 
 struct Arguments {
@@ -33,19 +36,22 @@ void show(const Arguments& arguments, const Recommendation& list) {
     print_json(fields);
     return;
   }
-  fmt::print("for '{}' ({} known), {} domain:\n\n", list.user, counted(list.known, "interaction"),
-             arguments.request.domain);
+  fmt::print("for '{}' ({} known), {} domain:\n\n", printable(list.user),
+             counted(list.known, "interaction"), arguments.request.domain);
   const bool signals = !list.items.empty() && !list.items[0].signal.empty();
   fmt::print("{:>4}  {:<24} {:>9}  {}\n", "", "item", "score",
              signals ? "because of" : "nearest of the user's own");
   for (std::size_t i = 0; i < list.items.size(); ++i) {
     const RecommendedItem& item = list.items[i];
-    fmt::print("{:>4}  {:<24} {:>9.4f}  {}{}{}\n", i + 1, item.item, item.score, item.signal,
-               signals && !item.because.empty() ? ": " : "", fmt::join(item.because, ", "));
-    if (!item.title.empty()) fmt::print("      {}\n", item.title.substr(0, 94));
-    if (!item.words.empty()) fmt::print("      “{}”\n", item.words);
+    const std::string because = printable(fmt::format("{}", fmt::join(item.because, ", ")));
+    fmt::print("{:>4}  {:<24} {:>9.4f}  {}{}{}\n", i + 1, printable(item.item), item.score,
+               item.signal, signals && !because.empty() ? ": " : "", because);
+    if (!item.title.empty()) {
+      fmt::print("      {}\n", cut_to_columns(printable(item.title), kTitleColumns));
+    }
+    if (!item.words.empty()) fmt::print("      “{}”\n", printable(item.words));
     if (!signals && !item.own_words.empty() && !item.own_words[0].empty()) {
-      fmt::print("      of {}: “{}”\n", item.because[0], item.own_words[0]);
+      fmt::print("      of {}: “{}”\n", printable(item.because[0]), printable(item.own_words[0]));
     }
   }
 }

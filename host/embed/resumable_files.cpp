@@ -7,6 +7,7 @@
 #include <unistd.h>
 #include <xxhash.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <charconv>
 #include <cstring>
@@ -143,13 +144,14 @@ void ResumableFiles::read_journal() {
                     "settings, or start over with --fresh",
                     plan_.journal, what));
   }
-  state_ = fields_of(last.at("state")).value_or(Fields());
-  complete_ = last.value("complete", false);
-  auto sizes = last.at("sizes").get<std::vector<uint64_t>>();
-  // Of the same settings; version 0.1.0 kept nothing of the window under way.
-  CFAA_ASSERT(sizes.size() == sizes_.size() || sizes.size() == plan_.files.size());
-  sizes.resize(sizes_.size(), 0);
-  sizes_ = std::move(sizes);
+  const auto sizes = field<std::vector<uint64_t>>(last, "sizes", {}, plan_.journal);
+  // Version 0.1.0 kept nothing of the window under way.
+  if (sizes.size() != sizes_.size() && sizes.size() != plan_.files.size()) {
+    throw Error(plan_.journal + ": is not what embed writes; start over with --fresh");
+  }
+  state_ = fields_of(last.value("state", json())).value_or(Fields());
+  complete_ = field<bool>(last, "complete", false, plan_.journal);
+  std::copy(sizes.begin(), sizes.end(), sizes_.begin());
 }
 
 void ResumableFiles::open_files() {

@@ -164,8 +164,12 @@ SafetensorsHeader parse_safetensors_header(std::span<const std::byte> bytes,
   }
   std::uint64_t length = 0;
   std::memcpy(&length, bytes.data(), kLengthBytes);
-  if (length > kLargestHeader || length > bytes.size() - kLengthBytes) {
+  if (length > bytes.size() - kLengthBytes) {
     throw Error(name + ": is not a .safetensors file, or is cut off inside its header");
+  }
+  if (length > kLargestHeader) {
+    throw Error(fmt::format("{}: has a header of {} MiB; one of more than {} MiB is not read", name,
+                            length >> 20, kLargestHeader >> 20));
   }
   const std::string_view text(reinterpret_cast<const char*>(bytes.data()) + kLengthBytes, length);
   const std::size_t data_start = kLengthBytes + length;

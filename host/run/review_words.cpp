@@ -35,6 +35,17 @@ std::string shown(std::string_view text, int most) {
   return line;
 }
 
+// Chinese where Han characters outnumber Latin letters.
+Language language_of(std::string_view text) {
+  int64_t han = 0, latin = 0;
+  for (std::size_t at = 0; at < text.size(); at += character_bytes(text[at])) {
+    const auto lead = static_cast<unsigned char>(text[at]);
+    han += lead >= 0xE4 && lead <= 0xE9;  // U+4000 to U+9FFF
+    latin += (lead >= 'a' && lead <= 'z') || (lead >= 'A' && lead <= 'Z');
+  }
+  return han > latin ? Language::kChinese : Language::kEnglish;
+}
+
 }  // namespace
 
 ReviewWords::ReviewWords(const Domain& domain) : domain_(domain) {
@@ -66,7 +77,7 @@ std::string ReviewWords::sentence(int64_t row) const {
   if (!text_ || row >= text_->count()) return "";
   const std::string_view text = text_->text(row);
   std::vector<Sentence> sentences;
-  SentenceSplitter(Language::kEnglish).split(text, sentences);
+  SentenceSplitter(language_of(text)).split(text, sentences);
   for (const Sentence& each : sentences) {
     std::string line = shown(text.substr(each.begin, each.end - each.begin), kMostCharacters);
     if (!line.empty()) return line;

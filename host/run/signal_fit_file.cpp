@@ -63,8 +63,8 @@ SignalFit read_signal_fit(const RunDirectory& run) {
     }
     fit.prior = prior_from_json(file.at("prior"));
     return fit;
-  } catch (const json::exception& wrong) {
-    throw Error(fmt::format("{}: is not what train writes ({}); train again", path, wrong.what()));
+  } catch (const json::exception&) {
+    throw Error(path + ": is not what train writes; train again with --fresh");
   }
 }
 

@@ -1,7 +1,10 @@
 #include "host/text/bert_chars.h"
 
 #include <algorithm>
+#include <array>
 #include <map>
+#include <memory>
+#include <mutex>
 
 namespace cfaa {
 namespace {
@@ -47,6 +50,14 @@ int mark_class(char32_t c) {
       std::begin(k_surviving_marks), std::end(k_surviving_marks), c,
       [](const MarkClass& known, char32_t wanted) { return known.code_point < wanted; });
   return mark->combining_class;
+}
+
+const CaseMap& CaseMap::of(bool strip_accents, bool lowercase) {
+  static std::array<std::unique_ptr<const CaseMap>, 4> maps;
+  static std::array<std::once_flag, 4> made;
+  const std::size_t which = 2 * strip_accents + lowercase;
+  std::call_once(made[which], [&] { maps[which].reset(new CaseMap(strip_accents, lowercase)); });
+  return *maps[which];
 }
 
 CaseMap::CaseMap(bool strip_accents, bool lowercase) {

@@ -32,7 +32,8 @@ int mark_class(char32_t c);
 /// decomposes them by arithmetic.
 class CaseMap {
  public:
-  CaseMap(bool strip_accents, bool lowercase);
+  /// Made on the first call for these settings, and kept.
+  static const CaseMap& of(bool strip_accents, bool lowercase);
 
   bool changes(char32_t c) const { return entry_[c] != 0; }
 
@@ -43,6 +44,8 @@ class CaseMap {
   }
 
  private:
+  CaseMap(bool strip_accents, bool lowercase);
+
   CodePointTable<std::uint16_t> entry_;  // index into pool_, 0: unchanged
   std::vector<char32_t> pool_ = {0};     // number of code points, then these
 };

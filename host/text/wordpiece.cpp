@@ -124,7 +124,7 @@ class WordPiece::Words {
 WordPiece::WordPiece(Common common, const WordPieceConfig& config)
     : Tokenizer(std::move(common)),
       config_(config),
-      case_map_(config.strip_accents, config.lowercase) {
+      case_map_(CaseMap::of(config.strip_accents, config.lowercase)) {
   TokenTrie::Entries starts, continuations;
   for (std::size_t id = 0; id < vocabulary_size(); ++id) {
     const std::string& text = token(static_cast<std::int32_t>(id));

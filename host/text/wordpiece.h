@@ -39,7 +39,7 @@ class WordPiece final : public Tokenizer {
   void add_word(std::string_view word, std::vector<std::int32_t>& ids) const;
 
   WordPieceConfig config_;
-  CaseMap case_map_;
+  const CaseMap& case_map_;
   TokenTrie trie_;
   std::array<Ascii, 128> ascii_{};
   std::array<char, 128> ascii_out_{};

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 #include <functional>
 #include <memory>
 
@@ -35,9 +36,27 @@ json to_json(const TrainState& state) {
           {"finished", state.finished}};
 }
 
-TrainState state_from(const json& fields) {
-  return {fields.at("step"), fields.at("best"), fields.at("best_step"), fields.at("waited"),
-          fields.at("finished")};
+TrainState state_from(const json& manifest, const fs::path& path) {
+  const auto state = manifest.find("state");
+  if (state == manifest.end() || !state->is_object()) {
+    throw Error(path.string() + ": is damaged (it has no 'state' of a training)");
+  }
+  const json all = to_json(TrainState{});
+  for (const auto& [name, value] : all.items()) {
+    if (!state->contains(name)) {
+      throw Error(fmt::format("{}: is damaged (its state has no '{}')", path.string(), name));
+    }
+  }
+  TrainState read;
+  read.step = field<int64_t>(*state, "step", 0, path);
+  read.best = field<double>(*state, "best", 0, path);
+  read.best_step = field<int64_t>(*state, "best_step", 0, path);
+  read.waited = field<int64_t>(*state, "waited", 0, path);
+  read.finished = field<bool>(*state, "finished", false, path);
+  if (read.step < 0 || read.best_step > read.step || read.waited < 0) {
+    throw Error(path.string() + ": is damaged (its steps do not go together)");
+  }
+  return read;
 }
 
 // One file of arrays and a manifest beside it with its name, size and hash: a checkpoint, or best.
@@ -214,9 +233,11 @@ std::vector<int64_t> Checkpoints::steps() const {
   std::vector<int64_t> found;
   std::error_code ignored;
   for (const auto& entry : fs::directory_iterator(directory_, ignored)) {
-    const std::string name = entry.path().filename().string();
-    if (!name.starts_with("step-") || entry.path().extension() != ".json") continue;
-    found.push_back(std::strtoll(name.c_str() + 5, nullptr, 10));
+    if (entry.path().extension() != ".json") continue;
+    const std::string stem = entry.path().stem().string();
+    int64_t step = -1;
+    if (stem.starts_with("step-")) std::from_chars(&stem[5], stem.data() + stem.size(), step);
+    if (step >= 0 && stem == stem_of(step)) found.push_back(step);
   }
   std::sort(found.begin(), found.end());
   return found;
@@ -267,14 +288,14 @@ std::optional<Checkpoints::Found> Checkpoints::newest(int64_t step) const {
   }
   const fs::path stem = directory_ / stem_of(*chosen);
   try {
-    const CheckedArrays checked = check_arrays(with_suffix(stem, ".json"));
-    const TrainState state = state_from(checked.manifest.at("state"));
-    if (state.step != *chosen || state.best_step > state.step || state.waited < 0) {
-      throw Error(with_suffix(stem, ".json").string() +
-                  ": is damaged (its steps do not go together)");
+    const fs::path manifest = with_suffix(stem, ".json");
+    const CheckedArrays checked = check_arrays(manifest);
+    const TrainState state = state_from(checked.manifest, manifest);
+    if (state.step != *chosen) {
+      throw Error(fmt::format("{}: is damaged (it is of step {})", manifest.string(), state.step));
     }
     return Found{*chosen, checked.arrays.string(), state};
-  } catch (const std::exception& damage) {
+  } catch (const Error& damage) {
     const std::string before =
         chosen == known.begin()
             ? "there is none before it: start over with --fresh"

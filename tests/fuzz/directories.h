@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <fstream>
 #include <initializer_list>
+#include <map>
 #include <string>
 #include <string_view>
 
@@ -43,8 +44,12 @@ class MemoryFolder {
 
   std::string path() const { return path_.string(); }
 
-  // Makes the folder hold `content` under `name`, or nothing where it is empty.
-  void put(const std::string& name, std::string_view content) const {
+  // Makes the folder hold `content` under `name`, or nothing where it is empty. Most inputs change
+  // one file of those before.
+  void put(const std::string& name, std::string_view content) {
+    std::string& held = held_[name];
+    if (held == content) return;
+    held = content;
     const std::filesystem::path file = path_ / name;
     if (content.empty()) {
       std::filesystem::remove(file);
@@ -56,6 +61,7 @@ class MemoryFolder {
 
  private:
   std::filesystem::path path_;
+  std::map<std::string, std::string> held_;  // name to content; "": not there
 };
 
 // The next file of an input.
@@ -66,14 +72,14 @@ inline std::string_view take_file(std::string_view& bytes) {
   return file;
 }
 
-inline void put_files(const MemoryFolder& folder, std::string_view& bytes,
+inline void put_files(MemoryFolder& folder, std::string_view& bytes,
                       std::initializer_list<const char*> names) {
   for (const char* name : names) folder.put(name, take_file(bytes));
 }
 
 // A tokenizer that loads encodes every text, with ids of its vocabulary.
 inline void tokenizer(std::string_view bytes) {
-  static const MemoryFolder folder;
+  static MemoryFolder folder;
   put_files(folder, bytes,
             {"tokenizer.json", "tokenizer_config.json", "vocab.txt", "vocab.json", "merges.txt",
              "added_tokens.json"});
@@ -110,7 +116,7 @@ inline std::string with_data(std::string_view header) {
 
 // A model that opens has every weight of its network.
 inline void model_directory(std::string_view bytes) {
-  static const MemoryFolder folder;
+  static MemoryFolder folder;
   put_files(folder, bytes, {"config.json"});
   folder.put("model.safetensors", with_data(take_file(bytes)));
   put_files(folder, bytes,
@@ -132,7 +138,7 @@ inline void model_directory(std::string_view bytes) {
 // A run: what describes it, what came of it, and where it stood. The manifest's hash is made to fit
 // the arrays, so that the fuzzer reaches what it protects.
 inline void run_directory(std::string_view bytes) {
-  static const MemoryFolder folder;
+  static MemoryFolder folder;
   const RunDirectory run(folder.path());
   put_files(folder, bytes, {"run.json", "result.json", "target_users.tsv"});
   const auto quietly = [](const auto& read) {

@@ -25,6 +25,13 @@ TEST_F(ReviewWordsOf, AReviewIsItsFirstSentence) {
   EXPECT_EQ(shown(""), "");
 }
 
+TEST_F(ReviewWordsOf, AChineseReviewIsCutAtItsOwnPunctuation) {
+  EXPECT_EQ(shown("音质很好。值得买！"), "音质很好。");
+  EXPECT_EQ(shown("真的吗？CD 很好"), "真的吗？");
+  EXPECT_EQ(shown("太棒了！！再来一张"), "太棒了！！");
+  EXPECT_EQ(shown("About 音质. Dr. Lee likes it."), "About 音质.");
+}
+
 TEST_F(ReviewWordsOf, AReviewHasNoControlCharacters) {
   EXPECT_EQ(shown("\x1b[31mred\tand\x07 \xc2\x9bloud"), "[31mred and loud");
 }

@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "host/io/utf8.h"
 #include "tests/compare.h"
 #include "tests/run/small_runs.h"
 
@@ -166,6 +167,27 @@ TEST_F(RunProgram, AListShowsTitlesAndWhatUsersWrote) {
   EXPECT_EQ(list["items"][0]["title"], "Kind of Blue");
   EXPECT_NE(list["items"][0]["review"].get<std::string>().find(" maker"), std::string::npos);
   EXPECT_EQ(list["items"][0]["own_words"].size(), list["items"][0]["because"].size());
+}
+
+TEST_F(RunProgram, ATitleLosesItsControlsAndIsCutBetweenCharacters) {
+  ASSERT_EQ(trained_.code, 0) << trained_.err;
+  std::string titles = "item_id\ttitle\n", accents;
+  for (int i = 0; i < 200; ++i) accents += "é";
+  for (int i = 0; i < 16; ++i) {
+    titles += "i" + std::to_string(100 + i) + "\t\x1B[2J\xC2\x9B" + "31m" + accents + "\n";
+  }
+  write_text(path("data/target/item_titles.tsv"), titles);
+
+  const Outcome shown = run_program("recommend " + path("run") + " --user u100 --top 3");
+  const Outcome machine = run_program("recommend " + path("run") + " --user u100 --json");
+
+  EXPECT_EQ(shown.code, 0) << shown.err;
+  EXPECT_NE(shown.out.find("[2J 31mé"), std::string::npos) << shown.out;
+  EXPECT_TRUE(is_utf8(shown.out)) << shown.out;
+  for (const std::string& out : {shown.out, machine.out}) {
+    EXPECT_EQ(out.find('\x1B'), std::string::npos);
+    EXPECT_EQ(out.find("\xC2\x9B"), std::string::npos);
+  }
 }
 
 TEST_F(RunProgram, AUserOfTheOtherDomainIsToldHowToAsk) {

@@ -145,6 +145,31 @@ TEST(Completion, OffersCommandsFlagsAndChoices) {
   EXPECT_EQ(completions("cfaa_gpu train data --qu"), std::vector<std::string>{"--quiet"});
 }
 
+// An interactive zsh without a configuration, as somebody types into it; it is given up where what
+// is awaited does not come.
+TEST(Completion, CompletesInZsh) {
+  if (std::system("command -v zsh >/dev/null") != 0) GTEST_SKIP() << "zsh is not installed";
+  const TemporaryFolder folder;
+  write_text(folder.path("complete"), R"sh(
+zmodload zsh/zpty
+zpty -b shell "zsh -f -i"
+zpty -w shell "HOME=$3; PATH=${1:h}:\$PATH; eval \"\$($1 completion zsh)\"; echo rea''dy"
+zpty -r -m shell out '*ready*'
+zpty -w -n shell "${1:t} $2"$'\t'
+zpty -r -m shell out "*$4*"
+)sh");
+  const std::pair<const char*, const char*> typed[] = {{"reco", "recommend"},
+                                                       {"train data --devi", "--device"},
+                                                       {"train data --device cu", "cuda"},
+                                                       {"--quiet eval", "evaluate"}};
+  for (const auto& [line, completed] : typed) {
+    const std::string command = "timeout 60 zsh -f " + folder.path("complete") + " " +
+                                program_path() + " '" + line + "' " + folder.path() + " " +
+                                completed + " >/dev/null";
+    EXPECT_EQ(std::system(command.c_str()), 0) << line;
+  }
+}
+
 TEST(Completion, LeavesFilesToTheShell) {
   EXPECT_EQ(completions("cfaa_gpu train dat"), std::vector<std::string>{""});
   EXPECT_EQ(completions("cfaa_gpu train data --out ru"), std::vector<std::string>{""});

@@ -18,7 +18,8 @@ constexpr int kShortestBar = 10;
 constexpr int kLongestBar = 30;
 
 std::string count_text(const ProgressMoment& moment) {
-  const auto [unit, scale] = moment.unit;
+  const std::string& unit = moment.unit.one;
+  const double scale = moment.unit.scale;
   if (scale != 1) {
     const auto scaled = [&](int64_t count) { return static_cast<double>(count) * scale; };
     return moment.total > 0
