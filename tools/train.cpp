@@ -46,8 +46,10 @@ void print_result(const RunResult& result) {
   const std::vector<const char*> names = {"HR@10", "Recall@10", "NDCG@10", "MRR@10"};
   for (const char* name : names) fmt::print("{:>11}", name);
   for (const char* domain : {"target", "source"}) {
+    const auto found = result.domains.find(domain);
+    if (found == result.domains.end()) continue;
     fmt::print("\n{:<10}", domain);
-    const MetricValues& metrics = result.domains.at(domain).metrics;
+    const MetricValues& metrics = found->second.metrics;
     for (const char* name : names) {
       if (metrics.count(name) > 0) fmt::print("{:>11.4f}", metrics.at(name));
     }

@@ -49,9 +49,10 @@ EdgeLists<T> carve_edges(Carver& carver, int64_t rows, int64_t entries_per_row,
 template <class T>
 Batch<T> carve(Carver& carver, const BatchShape& shape) {
   Batch<T> batch;
-  batch.state = carver.take<StepState>(1);
+  batch.state = carver.take<StepState>(shape.groups);
   batch.loss_weight = carver.vector<double>(shape.losses);
   for (std::size_t d = 0; d < 2; ++d) {
+    if (!shape.used[d]) continue;
     const int64_t rows = shape.rows(d);
     DomainBatch<T>& domain = batch.domain[d];
     domain.label = carver.vector<T>(rows);

@@ -28,14 +28,16 @@ using PerSide = std::array<T, 2>;
 // What decides the sizes. A part of the towers' input that is not used has table rows 0.
 struct BatchShape {
   int64_t n = 0;                               // N
+  PerDomain<bool> used = {true, true};         // a domain that is not trained on has no rows
   PerDomain<int64_t> negatives{};              // n of each domain
   int64_t history_entries = 0;                 // of one row, at most
   int64_t review_dim = 0;                      // 0: no reviews
   int64_t losses = 0;                          // beside L_C
+  int64_t groups = 1;                          // of parameters
   PerDomain<PerSide<int64_t>> id_rows{};       // of the id tables
   PerDomain<PerSide<int64_t>> history_rows{};  // of the history tables
 
-  int64_t rows(std::size_t domain) const { return n * (1 + negatives[domain]); }
+  int64_t rows(std::size_t domain) const { return used[domain] ? n * (1 + negatives[domain]) : 0; }
   int64_t all_rows() const { return rows(kSource) + rows(kTarget); }
 };
 
@@ -69,7 +71,7 @@ struct DomainBatch {
 
 template <class T>
 struct Batch {
-  StepState* state = nullptr;
+  StepState* state = nullptr;      // (groups) the model's, and those of losses with layers
   VectorView<double> loss_weight;  // (losses) as LossOptions::used() orders them
   PerDomain<DomainBatch<T>> domain;
 };

@@ -43,6 +43,12 @@ double deviation(Context& context, MatrixView<T> z) {
   return std::sqrt(std::max(0.0, squares) / static_cast<double>(z.size()));
 }
 
+// A model has towers for the domains that its batches have rows of.
+ModelShape trained_shape(ModelShape shape, const BatchShape& batch) {
+  shape.used = batch.used;
+  return shape;
+}
+
 }  // namespace
 
 const StepMeasures::Loss& StepMeasures::loss(std::string_view name) const {
@@ -54,7 +60,7 @@ const StepMeasures::Loss& StepMeasures::loss(std::string_view name) const {
 
 double StepMeasures::total() const {
   double sum = score[kSource] + score[kTarget];
-  for (const Loss& loss : losses) sum += loss.weight * loss.value;
+  for (const Loss& loss : losses) sum += loss.sign * loss.weight * loss.value;
   return sum;
 }
 
@@ -63,16 +69,22 @@ Cfaa<T>::Cfaa(Context& context, const ModelOptions& options, const AlignmentOpti
               const ModelShape& shape, const BatchShape& batch_shape)
     : options_(options),
       batch_shape_(batch_shape),
-      towers_(context, options_, shape, parameters_),
+      towers_(context, options_, trained_shape(shape, batch_shape), parameters_),
       scorer_(options_, parameters_),
       score_loss_(context, {2}),
       score_norm_(context, {1}),
       score_(context, {batch_shape.all_rows()}) {
-  for (Loss<T>& loss : make_losses<T>(options_.losses, alignment)) {
-    terms_.push_back(
-        {std::move(loss), Tensor<T, 1>(context, {1}), Tensor<double, 1>(context, {1})});
+  auto losses =
+      make_losses<T>(context, options_.losses, alignment, options_.dim, batch_shape, parameters_);
+  const std::vector<LossTerm> used = options_.losses.used();
+  for (std::size_t i = 0; i < losses.size(); ++i) {
+    terms_.push_back({std::move(losses[i]), static_cast<std::size_t>(used[i].phase),
+                      Tensor<T, 1>(context, {1}), Tensor<double, 1>(context, {1})});
+    terms_.back().value.fill_zero();
+    terms_.back().squared_norm.fill_zero();
   }
   CFAA_ASSERT(std::ssize(terms_) == batch_shape.losses);
+  CFAA_ASSERT(parameters_.groups() == batch_shape.groups);
   parameters_.allocate(context);
 }
 
@@ -90,7 +102,7 @@ void Cfaa<T>::run_towers(Context& context, const Batch<T>& batch, const StepStat
                          MathMode math, StepArrays<T>& arrays) {
   arrays.z = context.scratch().template take<T, 2>({batch_shape_.all_rows(), 2 * options_.dim});
   for (std::size_t d = 0; d < 2; ++d) {
-    for (std::size_t s = 0; s < 2; ++s) {
+    for (std::size_t s = 0; batch_shape_.used[d] && s < 2; ++s) {
       arrays.towers.push_back(towers_.prepare(context, d, s, batch.domain[d].side[s],
                                               tower_rows(arrays.z, d, s, batch_shape_.rows(d))));
     }
@@ -114,11 +126,14 @@ void Cfaa<T>::start_parameters(Context& context, uint64_t seed) {
                      stream++);
     }
   };
-  const std::size_t domains = options_.towers == TowerSharing::shared ? 1 : 2;
-  for (std::size_t d = 0; d < domains; ++d) {
+  for (std::size_t d = 0; d < 2; ++d) {
+    if (d == kTarget && shares_source()) continue;
     for (std::size_t s = 0; s < 2; ++s) start_layers(towers_.weights(d, s));
   }
   start_layers(scorer_.weights());
+  for (const Term& term : terms_) {
+    for (const std::vector<int>& weights : term.loss->layers()) start_layers(weights);
+  }
 }
 
 template <class T>
@@ -127,9 +142,8 @@ void Cfaa<T>::initialize(Context& context, const Batch<T>& batch, uint64_t seed)
   const Arena::Scope scope(context.scratch());
   StepArrays<T> first;
   run_towers(context, batch, nullptr, MathMode::fp32, first);
-  const bool shared = options_.towers == TowerSharing::shared;
   for (const TowerRun<T>& run : first.towers) {
-    if ((run.domain == kTarget && shared) || !towers_.has_layers()) continue;
+    if ((run.domain == kTarget && shares_source()) || !towers_.has_layers()) continue;
     const double found = deviation(context, run.z);
     if (!(found > 0)) continue;
     const MatrixView<T> weight = parameters_.weight(towers_.last_layer(run.domain, run.side));
@@ -138,30 +152,51 @@ void Cfaa<T>::initialize(Context& context, const Batch<T>& batch, uint64_t seed)
     context.runtime().copy_from_host(weight.data, values.data(), values.size() * sizeof(T));
     context.runtime().synchronize();
   }
-  if (options_.towers != TowerSharing::tied_start) return;
-  for (std::size_t s = 0; s < 2; ++s) {
-    const std::vector<int>&from = towers_.weights(kSource, s), &to = towers_.weights(kTarget, s);
+  if (options_.towers == TowerSharing::tied_start && batch_shape_.used[kSource]) {
+    copy_source(context);
+  }
+}
+
+template <class T>
+void Cfaa<T>::copy_source(Context& context) {
+  const auto copy = [&](const std::vector<int>& from, const std::vector<int>& to) {
     for (std::size_t l = 0; l < from.size(); ++l) {
       const MatrixView<T> weight = parameters_.weight(to[l]);
       context.runtime().copy(weight.data, parameters_.weight(from[l]).data,
                              static_cast<std::size_t>(weight.size()) * sizeof(T));
     }
+  };
+  for (std::size_t s = 0; s < 2; ++s) {
+    copy(towers_.weights(kSource, s), towers_.weights(kTarget, s));
+    copy(towers_.biases(kSource, s), towers_.biases(kTarget, s));
   }
+}
+
+template <class T>
+void Cfaa<T>::enter(std::size_t index, const Phase& phase) {
+  phase_index_ = index;
+  phase_ = phase;
+}
+
+template <class T>
+VectorView<T> Cfaa<T>::domain_rows(VectorView<T> all, std::size_t domain) const {
+  const int64_t first = domain == kSource ? 0 : batch_shape_.rows(kSource);
+  return {all.data + first, {batch_shape_.rows(domain)}};
 }
 
 // Scores, L_C of each domain, and its gradients with respect to the scores and Z.
 template <class T>
 void Cfaa<T>::run_scorer(Context& context, const Batch<T>& batch, ScoreLoss loss, MathMode math,
-                         StepArrays<T>& arrays) {
+                         StepArrays<T>& arrays, const Done& done) {
   arrays.score = score_;
   arrays.score_loss = score_loss_;
   arrays.dscore = context.scratch().template take<T, 1>(score_.shape());
   const std::vector<MatrixView<T>> hidden = scorer_.forward(context, arrays.z, score_, math);
-  int64_t first = 0;
+  score_loss_.fill_zero();
   for (std::size_t d = 0; d < 2; ++d) {
-    const int64_t rows = batch_shape_.rows(d);
-    const VectorView<T> scores(arrays.score.data + first, {rows});
-    const VectorView<T> gradient(arrays.dscore.data + first, {rows});
+    if (!batch_shape_.used[d]) continue;
+    const VectorView<T> scores = domain_rows(arrays.score, d);
+    const VectorView<T> gradient = domain_rows(arrays.dscore, d);
     const VectorView<T> value(arrays.score_loss.data + d, {1});
     // Without negatives nothing is pairwise; the weights are then all zero.
     if (loss == ScoreLoss::bce || batch_shape_.negatives[d] == 0) {
@@ -171,36 +206,84 @@ void Cfaa<T>::run_scorer(Context& context, const Batch<T>& batch, ScoreLoss loss
       pairwise_loss<T>(context, scores, batch_shape_.negatives[d], batch.domain[d].weight, value,
                        gradient);
     }
-    first += rows;
   }
+  run_score_losses(context, batch, math, arrays, done);
   arrays.dz = context.scratch().template take<T, 2>(arrays.z.shape);
   scorer_.backward(context, arrays.z, hidden, score_, arrays.dscore, arrays.dz, math);
   score_norm_.fill_zero();
   gradient_norm<T>(context, arrays.dz, nullptr, score_norm_.view().data);
 }
 
+template <class T>
+LossInput<T> Cfaa<T>::loss_input(const Term& term, const Batch<T>& batch, MathMode math,
+                                 const StepArrays<T>& arrays) const {
+  LossInput<T> input;
+  for (std::size_t d = 0; d < 2; ++d) {
+    if (!batch_shape_.used[d]) continue;
+    const bool all = term.loss->rows() == LossRows::all;
+    for (std::size_t s = 0; s < 2; ++s) {
+      input.z[d][s] = tower_rows(arrays.z, d, s, all ? batch_shape_.rows(d) : batch_shape_.n);
+    }
+    input.score[d] = domain_rows(arrays.score, d);
+    input.label[d] = batch.domain[d].label;
+    input.weight[d] = batch.domain[d].weight;
+  }
+  input.negatives = batch_shape_.negatives;
+  input.value = term.value;
+  input.math = math;
+  return input;
+}
+
+// They reach Z through the scorer's backward, as L_C does.
+template <class T>
+void Cfaa<T>::run_score_losses(Context& context, const Batch<T>& batch, MathMode math,
+                               StepArrays<T>& arrays, const Done& done) {
+  for (std::size_t i = 0; i < terms_.size(); ++i) {
+    Term& term = terms_[i];
+    if (term.loss->rows() != LossRows::scores || term.phase > phase_index_) continue;
+    const Arena::Scope own(context.scratch());
+    const VectorView<T> gradient = context.scratch().template take<T, 1>(score_.shape());
+    fill_zero(context, gradient);
+    LossInput<T> input = loss_input(term, batch, math, arrays);
+    for (std::size_t d = 0; d < 2; ++d) input.dscore[d] = domain_rows(gradient, d);
+    arrays.loss = term.value;
+    arrays.loss_gradient = as_row(gradient);
+    arrays.loss_rows = LossRows::scores;
+    term.loss->apply(context, input);
+    term.squared_norm.fill_zero();
+    gradient_norm<T>(context, arrays.loss_gradient, nullptr, term.squared_norm.view().data);
+    add_scaled<T>(context, batch.loss_weight.data + i, arrays.loss_gradient, as_row(arrays.dscore));
+    done(term.loss->name());
+  }
+}
+
 // A gradient of its own, so that its norm can be shown and its weight may change in a graph.
 template <class T>
-void Cfaa<T>::run_loss(Context& context, Term& term, const double* weight, StepArrays<T>& arrays) {
-  const int64_t n = batch_shape_.n, d = options_.dim;
+void Cfaa<T>::run_loss(Context& context, Term& term, const Batch<T>& batch, const double* weight,
+                       MathMode math, StepArrays<T>& arrays) {
+  LossInput<T> input = loss_input(term, batch, math, arrays);
+  const int64_t dim = options_.dim;
+  const int64_t source = input.z[kSource][kUser].rows(), target = input.z[kTarget][kUser].rows();
   arrays.loss = term.value;
-  arrays.loss_gradient = context.scratch().template take<T, 2>({4 * n, d});
+  arrays.loss_gradient = context.scratch().template take<T, 2>({2 * (source + target), dim});
+  arrays.loss_rows = term.loss->rows();
   fill_zero(context, arrays.loss_gradient);
-  const auto part = [&](int64_t index) {
-    return MatrixView<T>(arrays.loss_gradient.data + index * n * d, {n, d});
-  };
-  const std::vector<GradientPair<T>> gradients = {{part(0), part(1)}, {part(2), part(3)}};
-  std::vector<EmbeddingPair<T>> pairs;
-  for (const std::size_t side : {kUser, kItem}) {
-    pairs.push_back(
-        {tower_rows(arrays.z, kSource, side, n), tower_rows(arrays.z, kTarget, side, n)});
+  T* next = arrays.loss_gradient.data;
+  for (const std::size_t s : {kUser, kItem}) {
+    for (const std::size_t d : {kSource, kTarget}) {
+      const int64_t rows = input.z[d][s].rows();
+      input.dz[d][s] = {next, {rows, dim}};
+      next += rows * dim;
+    }
   }
-  term.loss.apply(context, {pairs, gradients, term.value});
+  term.loss->apply(context, input);
   term.squared_norm.fill_zero();
   gradient_norm<T>(context, arrays.loss_gradient, nullptr, term.squared_norm.view().data);
-  for (const std::size_t side : {kUser, kItem}) {
-    add_scaled<T>(context, weight, gradients[side].source, tower_rows(arrays.dz, kSource, side, n));
-    add_scaled<T>(context, weight, gradients[side].target, tower_rows(arrays.dz, kTarget, side, n));
+  for (const std::size_t s : {kUser, kItem}) {
+    for (const std::size_t d : {kSource, kTarget}) {
+      add_scaled<T>(context, weight, input.dz[d][s],
+                    tower_rows(arrays.dz, d, s, input.z[d][s].rows()));
+    }
   }
 }
 
@@ -225,16 +308,19 @@ void Cfaa<T>::step(Context& context, const Batch<T>& batch, ScoreLoss loss, Math
     observer->part_done(part, arrays);
   };
 
-  fill_zero(context, parameters_.dense_gradient());
+  for (int group = 0; group < parameters_.groups(); ++group) {
+    fill_zero(context, parameters_.dense_gradient(group));
+  }
   run_towers(context, batch, batch.state, math, arrays);
   done("towers");
-  run_scorer(context, batch, loss, math, arrays);
+  run_scorer(context, batch, loss, math, arrays, done);
   done("scorer");
-  const double* weight = batch.loss_weight.data;
-  for (Term& term : terms_) {
+  for (std::size_t i = 0; i < terms_.size(); ++i) {
+    Term& term = terms_[i];
+    if (term.loss->rows() == LossRows::scores || term.phase > phase_index_) continue;
     const Arena::Scope own(context.scratch());
-    run_loss(context, term, weight++, arrays);
-    done(term.loss.name);
+    run_loss(context, term, batch, batch.loss_weight.data + i, math, arrays);
+    done(term.loss->name());
   }
   run_backward(context, batch, math, arrays);
   done("backward");
@@ -246,17 +332,44 @@ void Cfaa<T>::step(Context& context, const Batch<T>& batch, ScoreLoss loss, Math
 template <class T>
 void Cfaa<T>::update(Context& context, const Batch<T>& batch,
                      const std::vector<TableGradient<T>>& tables) {
-  double* squared = &batch.state->squared_norm;
-  gradient_norm<T>(context, as_row(parameters_.dense_gradient()), nullptr, squared);
-  for (const TableGradient<T>& table : tables) {
-    gradient_norm<T>(context, table.gradient, table.touched.count.data, squared);
+  std::vector<TableGradient<T>> learned;
+  std::copy_if(tables.begin(), tables.end(), std::back_inserter(learned),
+               [&](const TableGradient<T>& table) {
+                 return !phase_.freezes(parameters_.table(table.table).name);
+               });
+  update_group(context, 0, batch.state, learned);
+  for (const Term& term : terms_) {
+    const int group = term.loss->group();
+    if (group > 0 && term.phase <= phase_index_) {
+      update_group(context, group, batch.state + group, {});
+    }
   }
-  clip_gradient(context, batch.state);
-  adam<T>(context, batch.state, parameters_.dense_gradient(), parameters_.dense(),
-          parameters_.dense_m(), parameters_.dense_v());
+}
+
+template <class T>
+void Cfaa<T>::update_group(Context& context, int group, StepState* state,
+                           const std::vector<TableGradient<T>>& tables) {
+  const auto pieces =
+      parameters_.pieces(group, [&](const std::string& name) { return phase_.freezes(name); });
+  const auto piece_of = [](VectorView<T> all, const typename Parameters<T>::Piece& piece) {
+    return VectorView<T>(all.data + piece.first, {piece.count});
+  };
+  for (const auto& piece : pieces) {
+    gradient_norm<T>(context, as_row(piece_of(parameters_.dense_gradient(group), piece)), nullptr,
+                     &state->squared_norm);
+  }
+  for (const TableGradient<T>& table : tables) {
+    gradient_norm<T>(context, table.gradient, table.touched.count.data, &state->squared_norm);
+  }
+  clip_gradient(context, state);
+  for (const auto& piece : pieces) {
+    adam<T>(context, state, piece_of(parameters_.dense_gradient(group), piece),
+            piece_of(parameters_.dense(group), piece), piece_of(parameters_.dense_m(group), piece),
+            piece_of(parameters_.dense_v(group), piece));
+  }
   for (const TableGradient<T>& table : tables) {
     typename Parameters<T>::Table& own = parameters_.table(table.table);
-    adam_rows<T>(context, batch.state, table.touched, table.gradient, own.w, own.m, own.v);
+    adam_rows<T>(context, state, table.touched, table.gradient, own.w, own.m, own.v);
   }
 }
 
@@ -273,8 +386,8 @@ StepMeasures Cfaa<T>::measures(Context& context, const Batch<T>& batch) const {
   const std::vector<double> weights = to_host(context, batch.loss_weight);
   for (std::size_t i = 0; i < terms_.size(); ++i) {
     const Term& term = terms_[i];
-    measures.losses.push_back({term.loss.name, weights[i], term.value.to_host()[0],
-                               std::sqrt(term.squared_norm.to_host()[0])});
+    measures.losses.push_back({term.loss->name(), weights[i], term.value.to_host()[0],
+                               std::sqrt(term.squared_norm.to_host()[0]), term.loss->sign()});
   }
   const std::size_t first = static_cast<std::size_t>(batch_shape_.rows(kSource));
   const std::size_t n = static_cast<std::size_t>(batch_shape_.n);

@@ -7,6 +7,8 @@
 // backward by hand, clipped, Adam. Nothing in a step waits for the device or allocates after the
 // first one: on a GPU it is captured and replayed (host/train/step_runner.h).
 
+#include <functional>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -14,6 +16,7 @@
 #include "host/model/batch.h"
 #include "host/model/loss.h"
 #include "host/model/pair_scorer.h"
+#include "host/model/phase.h"
 #include "host/model/step_observer.h"
 #include "host/model/towers.h"
 
@@ -27,7 +30,8 @@ struct StepMeasures {
     std::string name;
     double weight = 0;  // at this step
     double value = 0;   // without the weight
-    double norm = 0;    // of its gradient with respect to Z, without the weight
+    double norm = 0;    // of its gradient with respect to Z (or scores), without the weight
+    double sign = 1;    // -1 where the embeddings ascend it
   };
 
   PerDomain<double> score{};      // L_C of each domain
@@ -56,6 +60,12 @@ class Cfaa {
   // the order of one. `tied_start` copies the source's towers to the target's.
   void initialize(Context& context, const Batch<T>& batch, uint64_t seed);
 
+  // Steps from now on are those of a phase. What it freezes is not touched, and losses that begin
+  // later are not computed.
+  void enter(std::size_t index, const Phase& phase);
+  // The target's layers become copies of the source's.
+  void copy_source(Context& context);
+
   // One step on a batch in device memory.
   void step(Context& context, const Batch<T>& batch, ScoreLoss loss, MathMode math,
             StepObserver<T>* observer = nullptr);
@@ -70,21 +80,38 @@ class Cfaa {
  private:
   // A loss and what the last step measured of it.
   struct Term {
-    Loss<T> loss;
+    std::unique_ptr<Loss<T>> loss;
+    std::size_t phase;  // the first in which it counts
     Tensor<T, 1> value;
     Tensor<double, 1> squared_norm;
   };
+
+  // Told of every part that is done.
+  using Done = std::function<void(const std::string& part)>;
 
   // The parts of a step, each from what the ones before left in `arrays`.
   void run_towers(Context& context, const Batch<T>& batch, const StepState* state, MathMode math,
                   StepArrays<T>& arrays);
   void run_scorer(Context& context, const Batch<T>& batch, ScoreLoss loss, MathMode math,
-                  StepArrays<T>& arrays);
-  void run_loss(Context& context, Term& term, const double* weight, StepArrays<T>& arrays);
+                  StepArrays<T>& arrays, const Done& done);
+  void run_score_losses(Context& context, const Batch<T>& batch, MathMode math,
+                        StepArrays<T>& arrays, const Done& done);
+  void run_loss(Context& context, Term& term, const Batch<T>& batch, const double* weight,
+                MathMode math, StepArrays<T>& arrays);
   void run_backward(Context& context, const Batch<T>& batch, MathMode math, StepArrays<T>& arrays);
   void update(Context& context, const Batch<T>& batch, const std::vector<TableGradient<T>>& tables);
+  void update_group(Context& context, int group, StepState* state,
+                    const std::vector<TableGradient<T>>& tables);
+  // What a loss reads, its gradients yet to be given.
+  LossInput<T> loss_input(const Term& term, const Batch<T>& batch, MathMode math,
+                          const StepArrays<T>& arrays) const;
+  VectorView<T> domain_rows(VectorView<T> all, std::size_t domain) const;
 
   void start_parameters(Context& context, uint64_t seed);
+  // Whether the target's layers are the source's.
+  bool shares_source() const {
+    return options_.towers == TowerSharing::shared && batch_shape_.used[kSource];
+  }
   // The first rows of z (or dz) that belong to a tower.
   MatrixView<T> tower_rows(MatrixView<T> z, std::size_t domain, std::size_t side,
                            int64_t rows) const;
@@ -95,6 +122,8 @@ class Cfaa {
   Towers<T> towers_;
   PairScorer<T> scorer_;
   std::vector<Term> terms_;
+  std::size_t phase_index_ = 0;
+  Phase phase_;
   Tensor<T, 1> score_loss_;       // (2) of the source, of the target
   Tensor<double, 1> score_norm_;  // (1) squared
   Tensor<T, 1> score_;            // (all rows)

@@ -15,23 +15,54 @@ namespace cfaa {
 
 // The paper's names for what is left of L = L_C + lambda_O L_O + lambda_A L_A.
 enum class Variant { base, v, h, full };
-enum class LossSchedule { constant, warmup };
+enum class LossSchedule { constant, warmup, ramp };
 
 struct LossTerm {
   std::string name;
   double weight = 0;  // its lambda
   LossSchedule schedule = LossSchedule::constant;
   int64_t warmup_epochs = 5;
+  int64_t phase = 0;      // the first of training in which it counts
   bool left_out = false;  // by model.variant
 
   bool used() const { return weight > 0 && !left_out; }
+  // Whether it has a group of parameters of its own.
+  bool owns_layers() const { return name == "adversary"; }
   // The weight at a step, counted from 0.
   double weight_at(int64_t step, int64_t steps_per_epoch) const;
 };
 
+// What a discriminator is shown, whose embeddings work against it, and how.
+enum class AdversaryInput { sides, pair };
+enum class AdversarySide { both, target };
+enum class AdversaryGoal { reverse, confuse };
+
+struct AdversaryOptions {
+  std::vector<int64_t> layers = {16, 8};
+  double learning_rate = 1e-3;
+  AdversaryInput input = AdversaryInput::sides;
+  AdversarySide against = AdversarySide::both;
+  AdversaryGoal goal = AdversaryGoal::reverse;
+};
+
+// Squared distances of unit vectors.
+struct CenterOptions {
+  double inner = 0.2, outer = 0.9;
+};
+
+// Probabilities that self-training takes for sure.
+struct SelfTrainingOptions {
+  double low = 0.2, high = 0.8;
+};
+
 struct LossOptions {
-  // In the order in which a step computes them: L_O and L_A of the paper.
-  std::vector<LossTerm> terms = {{"vertical", 0.5}, {"horizontal", 0.001}};
+  // In the order in which a step computes them: L_O and L_A of the paper, then those of the
+  // baselines.
+  std::vector<LossTerm> terms = {{"vertical", 0.5}, {"horizontal", 0.001}, {"coral"},
+                                 {"center"},        {"self_training"},     {"adversary"}};
+  CenterOptions center;
+  SelfTrainingOptions self_training;
+  AdversaryOptions adversary;
 
   LossTerm& term(std::string_view name);
   const LossTerm& term(std::string_view name) const;

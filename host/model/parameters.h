@@ -1,8 +1,9 @@
 #pragma once
 
-// What is learned. Layers are dense: their weights lie in one array, their gradients in another, so
-// that Adam is one pass. Tables (id rows, history rows) are row-sparse: a step reads and writes the
-// rows that its batch touches. Every one has a name, which checkpoints and traces use.
+// What is learned. Layers are dense: the weights of a group lie in one array, their gradients in
+// another, so that Adam is one pass. Group 0 is the model's; a loss may have one of its own. Tables
+// (id rows, history rows) are row-sparse: a step reads and writes the rows that its batch touches.
+// Every one has a name, which checkpoints and traces use.
 
 #include <deque>
 #include <functional>
@@ -20,7 +21,8 @@ class Parameters {
   struct Layer {
     std::string name;
     int64_t rows, cols;  // a bias is (1, n)
-    int64_t offset;      // in the dense arrays
+    int64_t offset;      // in the dense arrays of its group
+    int group;
   };
   struct Table {
     std::string name;
@@ -28,7 +30,8 @@ class Parameters {
   };
 
   // All layers are added first, then allocate() is called once.
-  int add_layer(std::string name, int64_t rows, int64_t cols);
+  int add_layer(std::string name, int64_t rows, int64_t cols, int group = 0);
+  int add_group();
   int add_table(Context& context, std::string name, int64_t rows, int64_t cols);
   void allocate(Context& context);
 
@@ -36,29 +39,43 @@ class Parameters {
   std::deque<Table>& tables() { return tables_; }
   Table& table(int index) { return tables_[static_cast<std::size_t>(index)]; }
 
-  MatrixView<T> weight(int layer) const { return slice(w_, layer); }
-  MatrixView<T> gradient(int layer) const { return slice(g_, layer); }
+  MatrixView<T> weight(int layer) const { return slice(&Group::w, layer); }
+  MatrixView<T> gradient(int layer) const { return slice(&Group::g, layer); }
   VectorView<T> bias(int layer) const { return flat(weight(layer)); }
   VectorView<T> bias_gradient(int layer) const { return flat(gradient(layer)); }
 
-  VectorView<T> dense() const { return w_; }
-  VectorView<T> dense_gradient() const { return g_; }
-  VectorView<T> dense_m() const { return m_; }
-  VectorView<T> dense_v() const { return v_; }
+  int groups() const { return static_cast<int>(groups_.size()); }
+  VectorView<T> dense(int group = 0) const { return at(group).w; }
+  VectorView<T> dense_gradient(int group = 0) const { return at(group).g; }
+  VectorView<T> dense_m(int group = 0) const { return at(group).m; }
+  VectorView<T> dense_v(int group = 0) const { return at(group).v; }
+
+  // Pieces of a group's dense arrays without the layers that `left_out` names; all of it where
+  // there are none such.
+  struct Piece {
+    int64_t first, count;
+  };
+  std::vector<Piece> pieces(int group,
+                            const std::function<bool(const std::string&)>& left_out) const;
 
   // Every array that a checkpoint holds: weights and both moments, by name and shape.
   void for_each(const std::function<void(const std::string& name, MatrixView<T> array)>& visit);
 
  private:
-  MatrixView<T> slice(const Tensor<T, 1>& array, int layer) const {
+  struct Group {
+    int64_t size = 0;
+    Tensor<T, 1> w, g, m, v;
+  };
+
+  const Group& at(int group) const { return groups_[static_cast<std::size_t>(group)]; }
+  MatrixView<T> slice(Tensor<T, 1> Group::*array, int layer) const {
     const Layer& l = layers_[static_cast<std::size_t>(layer)];
-    return {array.view().data + l.offset, {l.rows, l.cols}};
+    return {(at(l.group).*array).view().data + l.offset, {l.rows, l.cols}};
   }
   static VectorView<T> flat(MatrixView<T> row) { return {row.data, {row.size()}}; }
 
   std::vector<Layer> layers_;
-  int64_t size_ = 0;
-  Tensor<T, 1> w_, g_, m_, v_;
+  std::deque<Group> groups_ = std::deque<Group>(1);
   std::deque<Table> tables_;
 };
 

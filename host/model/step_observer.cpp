@@ -15,7 +15,9 @@ void NamedArrays<T>::part_done(std::string_view part, const StepArrays<T>& array
   if (part == "towers" || part == "scorer" || part == "update") return;
   if (part != "backward") {
     show_("loss." + std::string(part), as_row(arrays.loss), {});
-    show_("gradient.z." + std::string(part), arrays.loss_gradient, {});
+    const bool scores = arrays.loss_rows == LossRows::scores;
+    show_((scores ? "gradient.score." : "gradient.z.") + std::string(part), arrays.loss_gradient,
+          {});
     return;
   }
   for (const TowerRun<T>& run : arrays.towers) {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "host/model/batch.h"
+#include "host/model/loss.h"
 #include "host/model/parameters.h"
 #include "host/model/towers.h"
 
@@ -17,12 +18,14 @@ namespace cfaa {
 // The arrays of a step, on the device; empty until their part is done.
 template <class T>
 struct StepArrays {
-  std::vector<TowerRun<T>> towers;       // source user, source item, target user, target item
-  MatrixView<T> z, dz;                   // (all rows, 2 D), users in the left half
-  VectorView<T> score, dscore;           // (all rows)
-  VectorView<T> score_loss;              // (2) L_C of the source and of the target
-  VectorView<T> loss;                    // (1) of the loss whose part was done last
-  MatrixView<T> loss_gradient;           // (4 N, D) its own: source and target users, then items
+  std::vector<TowerRun<T>> towers;  // of the domains trained on: user, item
+  MatrixView<T> z, dz;              // (all rows, 2 D), users in the left half
+  VectorView<T> score, dscore;      // (all rows)
+  VectorView<T> score_loss;         // (2) L_C of the source and of the target
+  VectorView<T> loss;               // (1) of the loss whose part was done last
+  // Its own: (4 R, D), source and target users, then items; (1, all rows) of scores.
+  MatrixView<T> loss_gradient;
+  LossRows loss_rows = LossRows::interactions;
   std::vector<TableGradient<T>> tables;  // the layers' gradients are the Parameters'
 };
 
@@ -31,8 +34,8 @@ class StepObserver {
  public:
   virtual ~StepObserver() = default;
 
-  // The parts in their order: "towers" (inputs and forward), "scorer" (forward, L_C, backward),
-  // the losses by their names, "backward" (of the towers), "update".
+  // The parts in their order: "towers" (inputs and forward), the losses of scores by their names,
+  // "scorer" (forward, L_C, backward), the other losses, "backward" (of the towers), "update".
   virtual void part_done(std::string_view part, const StepArrays<T>& arrays) = 0;
 
   // Whether the device has computed a part when it is said to be done, or only been told to.

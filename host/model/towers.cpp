@@ -46,7 +46,7 @@ Towers<T>::Towers(Context& context, const ModelOptions& options, const ModelShap
 
   const bool shared = options.towers == TowerSharing::shared;
   for (std::size_t d = 0; d < 2; ++d) {
-    for (std::size_t s = 0; s < 2; ++s) {
+    for (std::size_t s = 0; shape.used[d] && s < 2; ++s) {
       Tower& tower = tower_[d][s];
       const std::string name = tower_name(d, s);
       if (id_columns_ > 0) {
@@ -56,7 +56,7 @@ Towers<T>::Towers(Context& context, const ModelOptions& options, const ModelShap
         tower.history = parameters.add_table(context, name + ".history",
                                              shape.history_rows(options, d, s), history_columns_);
       }
-      if (shared && d == kTarget) {
+      if (shared && d == kTarget && shape.used[kSource]) {
         tower.weight = tower_[kSource][s].weight;
         tower.bias = tower_[kSource][s].bias;
         continue;

@@ -25,6 +25,7 @@ namespace cfaa {
 struct ModelShape {
   PerDomain<PerSide<int64_t>> count{};  // users and items of each domain
   int64_t review_dim = 0;               // 0 where `inputs` has no review
+  PerDomain<bool> used = {true, true};  // the others have no towers
 
   // Rows of a side's history table: a user's history is of items, an item's of users.
   int64_t history_rows(const ModelOptions& options, std::size_t domain, std::size_t side) const;

@@ -115,6 +115,10 @@ const Dataset& Run::dataset() const {
 const Domain& Run::domain(std::size_t which) const {
   return which == kSource ? state_->dataset.source : state_->dataset.target;
 }
+std::vector<std::size_t> Run::domains() const {
+  if (config().train.uses(kSource)) return {kSource, kTarget};
+  return {kTarget};
+}
 const SignalModel* Run::signals(std::size_t domain) {
   if (state_->reviewed == nullptr) return nullptr;
   auto& model = state_->signals[domain];
@@ -137,6 +141,10 @@ const Scorer& Run::ranking(std::size_t domain) {
 }
 DomainEmbeddings Run::embed(std::size_t domain) {
   Network& network = state_->embedding_network();
+  if (!config().train.uses(domain)) {
+    throw Error(fmt::format("{}: was trained on the target alone (train.domains)",
+                            state_->directory.name()));
+  }
   return embed_domain<float>(state_->context, network.model, network.assembler, domain);
 }
 ScorerArrays Run::scorer() {

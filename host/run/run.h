@@ -27,7 +27,7 @@ class Run final : public RankingModel {
   const RunConfig& config() const;
   const Dataset& dataset() const;
   const std::string& dataset_hash() const override { return dataset().hash; }
-  std::vector<std::size_t> domains() const override { return {kSource, kTarget}; }
+  std::vector<std::size_t> domains() const override;
   const Domain& domain(std::size_t which) const override;
   const Scorer& ranking(std::size_t domain) override;
   const SignalModel* signals(std::size_t domain) override;

@@ -35,7 +35,8 @@ void list_differences(const json& before, const json& after, const std::string& 
 // Without the settings that say how a run is shown and stopped, not what it computes.
 json computed(RunConfig config) {
   json fields = config.to_json();
-  for (const char* key : {"epochs", "patience", "log_every", "keep_checkpoints"}) {
+  for (const char* key : {"epochs", "steps", "patience", "patience_steps", "min_steps", "log_every",
+                          "keep_checkpoints"}) {
     fields["train"].erase(key);
   }
   fields.erase("eval");
@@ -176,7 +177,9 @@ RunResult result_of(const TrainOutcome& outcome, const RunConfig& config) {
   result.metric = config.train.metric;
   result.valid = outcome.valid;
   result.domains["target"] = domain_result(outcome.test[kTarget].all);
-  result.domains["source"] = domain_result(outcome.test[kSource].all);
+  if (config.train.uses(kSource)) {
+    result.domains["source"] = domain_result(outcome.test[kSource].all);
+  }
   return result;
 }
 
@@ -207,6 +210,7 @@ TrainedRun train_run(Context& context, const TrainingSet& data, const TrainReque
   }
   if (outcome.stopped) return {true, outcome.steps, {}};
   for (const std::size_t d : {kTarget, kSource}) {
+    if (!request.config.train.uses(d)) continue;
     const Domain& domain = data.data().domain(d);
     write_user_metrics(run.user_metrics(domain.name).string(), outcome.test[d].per_user,
                        domain.users);

@@ -54,7 +54,11 @@ BatchAssembler<T>::BatchAssembler(const TrainingData& data, const ModelOptions& 
   shape_.negatives = train.negatives();
   shape_.review_dim = model.has("review") ? sizes.review_dim : 0;
   shape_.losses = std::ssize(losses_);
+  shape_.groups += std::count_if(losses_.begin(), losses_.end(),
+                                 [](const LossTerm& term) { return term.owns_layers(); });
   for (std::size_t d = 0; d < 2; ++d) {
+    shape_.used[d] = train.uses(d);
+    if (!train.uses(d)) continue;
     const SplitRows& rows = data.domain(d).train;
     // Without supervision a row only brings its user and item, and needs no label.
     const bool any = d == kTarget && train.target_supervision == Supervision::none;
@@ -100,8 +104,17 @@ void BatchAssembler<T>::fill_state(int64_t step, const Batch<T>& batch) const {
   state.embedding_decay = train_.embedding_decay;
   state.max_norm = train_.max_norm;
   state.count(step);
+  StepState* group = batch.state;
   for (std::size_t i = 0; i < losses_.size(); ++i) {
-    batch.loss_weight.data[i] = losses_[i].weight_at(step, steps_per_epoch_);
+    const LossTerm& term = losses_[i];
+    // A loss counts from the first step of its phase, and so do its layers' updates.
+    const int64_t since = step - train_.phases.first_step(static_cast<std::size_t>(term.phase));
+    batch.loss_weight.data[i] = since < 0 ? 0 : term.weight_at(since, steps_per_epoch_);
+    if (!term.owns_layers()) continue;
+    *++group = state;
+    group->learning_rate = model_.losses.adversary.learning_rate;
+    group->weight_decay = group->max_norm = 0;
+    group->count(std::max<int64_t>(since, 0));
   }
 }
 
@@ -136,6 +149,7 @@ void BatchAssembler<T>::choose_pairs(int64_t step, std::size_t domain,
   const int64_t epoch = step / steps_per_epoch_, within = step % steps_per_epoch_;
   const uint64_t own = domain == kSource ? 0 : uint64_t{1} << 48;
   const uint64_t at_step = own + static_cast<uint64_t>(step);
+  const bool learns = train_.phases[train_.phases.at(step)].learns(domain);
   for (std::size_t s = 0; s < 2; ++s) entry_[s].resize(static_cast<std::size_t>(rows));
 
   double counted = 0;
@@ -153,7 +167,8 @@ void BatchAssembler<T>::choose_pairs(int64_t step, std::size_t domain,
     entry_[kUser][at] = {train.user[row], static_cast<int32_t>(row)};
     entry_[kItem][at] = {train.item[row], static_cast<int32_t>(row)};
     batch.label.data[i] = positive ? T(1) : T(0);
-    const bool supervised = domain == kSource || train_.target_supervision != Supervision::none;
+    const bool supervised =
+        learns && (domain == kSource || train_.target_supervision != Supervision::none);
     batch.weight.data[i] = supervised && train_.loss == ScoreLoss::bce ? T(1) : T(0);
     counted += batch.weight.data[i];
 
@@ -167,7 +182,7 @@ void BatchAssembler<T>::choose_pairs(int64_t step, std::size_t domain,
       entry_[kItem][where] = {item,
                               random_edge(domain, kItem, item, 2 * index + 1, kEdge + at_step)};
       batch.label.data[negative] = T(0);
-      batch.weight.data[negative] = positive ? T(1) : T(0);
+      batch.weight.data[negative] = learns && positive ? T(1) : T(0);
       counted += batch.weight.data[negative];
     }
   }
@@ -243,6 +258,7 @@ void BatchAssembler<T>::assemble(int64_t step, const Batch<T>& batch) {
   fill_state(step, batch);
   const int64_t epoch = step / steps_per_epoch_;
   for (std::size_t d = 0; d < 2; ++d) {
+    if (!shape_.used[d]) continue;
     choose_pairs(step, d, batch.domain[d]);
     for (std::size_t s = 0; s < 2; ++s) fill_side(d, s, epoch, batch.domain[d].side[s]);
   }

@@ -25,7 +25,9 @@ void LossesAndGradients<T>::part_done(std::string_view part, const StepArrays<T>
   } else if (part == "backward") {
     arrays_.push_back({"z", arrays.z});
     arrays_.push_back({"gradient.z", arrays.dz});
-    add("the layers' gradient", parameters_.dense_gradient());
+    for (int group = 0; group < parameters_.groups(); ++group) {
+      add("the layers' gradient", parameters_.dense_gradient(group));
+    }
     for (const TableGradient<T>& table : arrays.tables) {
       arrays_.push_back({"gradient." + parameters_.table(table.table).name, table.gradient,
                          table.touched.count.data});

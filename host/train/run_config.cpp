@@ -53,6 +53,36 @@ void RunConfig::set(const std::string& assignment) {
                               : fmt::format("did you mean '{}'?", near)));
 }
 
+void RunConfig::check_phases() const {
+  const std::size_t count = train.phases.count();
+  for (std::size_t p = 0; p < kPhases; ++p) {
+    const Phase& phase = train.phases[p];
+    const std::string key = "train.phases." + phase_names()[p];
+    const bool said = !phase.freeze.empty() || phase.labels != PhaseLabels::both ||
+                      phase.start != PhaseStart::go_on || phase.steps > 0;
+    if (p >= count && said) {
+      throw Error(fmt::format("{} never begins: train.phases.{}.steps is 0", key,
+                              phase_names()[count - 1]));
+    }
+    if (p < count && phase.labels == PhaseLabels::source && !train.uses(kSource)) {
+      throw Error(fmt::format("{}.labels is source, and train.domains is target", key));
+    }
+    if (p < count && phase.start == PhaseStart::copy_source &&
+        (!train.uses(kSource) || model.towers == TowerSharing::shared)) {
+      throw Error(
+          fmt::format("{}.start is copy_source, and {}: there is nothing to copy", key,
+                      train.uses(kSource) ? "model.towers is shared" : "train.domains is target"));
+    }
+  }
+  for (const LossTerm& term : model.losses.used()) {
+    if (term.phase < static_cast<int64_t>(count)) continue;
+    throw Error(fmt::format(
+        "losses.{0}.phase is {1}, and there is no such phase: set "
+        "train.phases.{2}.steps",
+        term.name, phase_names()[static_cast<std::size_t>(term.phase)], phase_names()[count - 1]));
+  }
+}
+
 void RunConfig::check() const {
   parse_metric(train.metric, "train.metric");
   eval.options();
@@ -68,6 +98,23 @@ void RunConfig::check() const {
         "train.negatives.target is 0; to train without the target's negatives set "
         "train.target_supervision to positives or none");
   }
+  if (train.domains == TrainedDomains::target) {
+    if (train.target_supervision == Supervision::none) {
+      throw Error(
+          "train.domains is target, and train.target_supervision is none: nothing would be learned "
+          "from");
+    }
+    if (train.epoch == EpochLength::source) {
+      throw Error("train.domains is target, and train.epoch is source; set train.epoch to target");
+    }
+    if (const auto used = model.losses.used(); !used.empty()) {
+      throw Error(fmt::format(
+          "train.domains is target, and losses.{0}.weight is {1}: this loss compares two domains; "
+          "set losses.{0}.weight to 0",
+          used[0].name, used[0].weight));
+    }
+  }
+  check_phases();
   if (model.losses.term("horizontal").used() && model.dim < 2) {
     throw Error("model.dim is 1; the horizontal loss compares graphs and needs at least 2");
   }

@@ -33,6 +33,9 @@ struct RunConfig {
   void check() const;
 
   nlohmann::json to_json();
+
+ private:
+  void check_phases() const;
 };
 
 }  // namespace cfaa

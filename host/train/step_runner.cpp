@@ -13,6 +13,7 @@ StepRunner<T>::StepRunner(Context& context, Cfaa<T>& model, BatchAssembler<T>& a
       model_(model),
       assembler_(assembler),
       options_(options),
+      graphs_(graphs),
       layout_(assembler.shape()),
       results_(model.parameters(), [this] { replay_->boundary(); }) {
   DeviceRuntime& runtime = context.runtime();
@@ -24,8 +25,22 @@ StepRunner<T>::StepRunner(Context& context, Cfaa<T>& model, BatchAssembler<T>& a
     device_ = runtime.allocate(layout_.bytes());
     device_batch_ = layout_.at(device_);
   }
-  replay_ = std::make_unique<Replay>(
-      context, [this] { compute(); }, replay_check(), graphs);
+  enter_phase(0);
+}
+
+template <class T>
+void StepRunner<T>::enter_phase(int64_t step) {
+  const std::size_t phase = options_.phases.at(step);
+  if (phase_ != phase) {
+    phase_ = phase;
+    model_.enter(phase, options_.phases[phase]);
+    replay_ = std::make_unique<Replay>(
+        context_, [this] { compute(); }, replay_check(), graphs_);
+  }
+  if (step == options_.phases.first_step(phase) &&
+      options_.phases[phase].start == PhaseStart::copy_source) {
+    model_.copy_source(context_);
+  }
 }
 
 template <class T>
@@ -91,12 +106,14 @@ template <class T>
 void StepRunner<T>::run(int64_t step) {
   load(step);
   assemble_ahead(step + 1);
+  enter_phase(step);
   replay_->run();
 }
 
 template <class T>
 void StepRunner<T>::run_observed(int64_t step, StepObserver<T>& observer) {
   load(step);
+  enter_phase(step);
   model_.step(context_, device_batch_, options_.loss, MathMode::fp32, &observer);
 }
 

@@ -7,6 +7,7 @@
 
 #include <future>
 #include <memory>
+#include <optional>
 
 #include "host/device/replay.h"
 #include "host/model/cfaa.h"
@@ -44,6 +45,8 @@ class StepRunner {
 
  private:
   void assemble_ahead(int64_t step);
+  // Tells the model of the phase that a step is in.
+  void enter_phase(int64_t step);
   void compute();
   Replay::Check replay_check();
 
@@ -51,6 +54,7 @@ class StepRunner {
   Cfaa<T>& model_;
   BatchAssembler<T>& assembler_;
   const TrainOptions& options_;
+  bool graphs_;
   BatchLayout<T> layout_;
   void* host_[2];
   void* device_ = nullptr;  // of a GPU: the graphs know its address
@@ -62,7 +66,8 @@ class StepRunner {
   std::future<void> assembling_;
   LossesAndGradients<T> results_;
   std::vector<NamedBytes> plain_results_;
-  std::unique_ptr<Replay> replay_;
+  std::optional<std::size_t> phase_;  // the model's
+  std::unique_ptr<Replay> replay_;    // of the steps of a phase
 };
 
 }  // namespace cfaa

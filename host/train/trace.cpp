@@ -77,6 +77,7 @@ void write_trace(Context& context, const std::filesystem::path& directory, int64
 
   const Batch<T>& batch = runner.host_batch();
   for (std::size_t d = 0; d < 2; ++d) {
+    if (!config.train.uses(d)) continue;
     const std::string domain = d == kSource ? "batch.source" : "batch.target";
     collector.add_host(domain + ".label", batch.domain[d].label);
     collector.add_host(domain + ".weight", batch.domain[d].weight);

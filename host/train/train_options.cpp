@@ -4,7 +4,11 @@ namespace cfaa {
 
 OptionSet train_option_set(TrainOptions& options) {
   OptionSet set("train");
+  set.add("domains", options.domains, "what is trained on: both domains, or the target alone",
+          {{"both", TrainedDomains::both}, {"target", TrainedDomains::target}});
   set.add("epochs", options.epochs, "maximum number of epochs", between(0, 1e6));
+  set.add("steps", options.steps, "maximum number of steps, instead of epochs; 0: epochs decides",
+          at_least(0));
   set.add("batch_size", options.batch_size, "interactions of each domain in a step, N",
           between(1, 65536));
   set.add("epoch", options.epoch, "whose interactions an epoch goes through once",
@@ -49,11 +53,15 @@ OptionSet train_option_set(TrainOptions& options) {
   set.add("metric", options.metric, "the target's metric that chooses the best epoch");
   set.add("patience", options.patience,
           "validations without a better one before it stops; 0: never", at_least(0));
+  set.add("patience_steps", options.patience_steps,
+          "steps without a better validation before it stops, whatever patience says", at_least(0));
+  set.add("min_steps", options.min_steps, "steps before patience may stop it", at_least(0));
   set.add("log_every", options.log_every, "steps between lines of the log", at_least(1));
   set.add("checkpoint_every", options.checkpoint_every,
           "steps between checkpoints; 0: at the end of each epoch", at_least(0));
   set.add("keep_checkpoints", options.keep_checkpoints, "newest checkpoints kept, besides the best",
           at_least(1));
+  add_phase_options(set, options.phases);
   set.add_renamed("table_rate", "embedding_rate");
   set.add_renamed("table_decay", "embedding_decay");
   return set;

@@ -14,10 +14,13 @@ enum class Supervision { negatives, positives, none };
 enum class Reduction { mean, sum };
 enum class NegativeSampling { uniform, popularity };
 enum class EpochLength { target, source, longest };
+enum class TrainedDomains { both, target };
 enum class TrainPrecision { f32, tf32, f64 };
 
 struct TrainOptions {
+  TrainedDomains domains = TrainedDomains::both;
   int64_t epochs = 200;
+  int64_t steps = 0;
   int64_t batch_size = 256;
   EpochLength epoch = EpochLength::target;
   int64_t seed = 0;
@@ -34,11 +37,15 @@ struct TrainOptions {
   TrainPrecision precision = TrainPrecision::f32;
   int64_t eval_every = 1;
   std::string metric = "NDCG@10";
-  int64_t patience = 20;
+  int64_t patience = 20, patience_steps = 100, min_steps = 300;
   int64_t log_every = 20;
   int64_t checkpoint_every = 0;
   int64_t keep_checkpoints = 2;
+  PhaseOptions phases;
 
+  bool uses(std::size_t domain) const {
+    return domain == kTarget || domains == TrainedDomains::both;
+  }
   // Negatives of each interaction that a step really draws.
   PerDomain<int64_t> negatives() const {
     return {source_negatives, target_supervision == Supervision::negatives ? target_negatives : 0};

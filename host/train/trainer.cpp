@@ -80,13 +80,15 @@ class Trainer {
 
   TrainOutcome run() {
     const int64_t per_epoch = assembler_.steps_per_epoch();
-    const int64_t total = config_.train.epochs * per_epoch;
+    const int64_t most = config_.train.steps;
+    const int64_t total = most > 0 ? most : config_.train.epochs * per_epoch;
+    check_phases(total);
     Progress progress("training", total, {"step"});
     progress.resume_at(state_.step);
     while (state_.step < total && !state_.finished) {
       step(progress);
-      const bool epoch_done = state_.step % per_epoch == 0;
-      if (epoch_done) end_epoch(state_.step / per_epoch, progress);
+      const bool epoch_done = state_.step % per_epoch == 0 || state_.step == total;
+      if (epoch_done) end_epoch((state_.step + per_epoch - 1) / per_epoch, progress);
       const bool stop = options_.stop != nullptr && options_.stop->load();
       const int64_t every = config_.train.checkpoint_every;
       if (every > 0 ? state_.step % every == 0 || state_.finished : epoch_done) {
@@ -101,7 +103,10 @@ class Trainer {
     }
     progress.finish();
     checkpoints_.finish();
-    return test();
+    const TrainOutcome outcome = test();
+    if (!state_.finished) explain_end(total);
+    warn_of_plateau(total);
+    return outcome;
   }
 
  private:
@@ -175,7 +180,7 @@ class Trainer {
 
   void end_epoch(int64_t epoch, Progress& progress) {
     const int64_t every = config_.train.eval_every;
-    if (every == 0 || epoch % every != 0) return;
+    if (every == 0 || epoch % every != 0 || !in_last_phase()) return;
     const Evaluation valid = evaluate_domain(kTarget, Split::valid, {metric_.k}, 0);
     const double value = valid.all.metrics[0].value[metric_.metric];
     if (state_.best_step < 0 || value > state_.best) {
@@ -183,13 +188,16 @@ class Trainer {
       state_.best_step = state_.step;
       state_.waited = 0;
       save_best();
-    } else if (++state_.waited >= config_.train.patience && config_.train.patience > 0) {
-      state_.finished = true;
-      log_info(
-          fmt::format("stopped early after epoch {}: {} did not improve in {}; the best was "
-                      "{:.4f} at step {}",
-                      epoch, config_.train.metric, counted(state_.waited, "validation"),
-                      state_.best, state_.best_step));
+    } else {
+      ++state_.waited;
+      state_.finished = out_of_patience();
+      if (state_.finished) {
+        log_info(fmt::format(
+            "stopped early after epoch {}, step {}: {} did not improve in {}, {}; the best was "
+            "{:.4f} at step {}",
+            epoch, state_.step, config_.train.metric, counted(state_.waited, "validation"),
+            counted(state_.step - state_.best_step, "step"), state_.best, state_.best_step));
+      }
     }
     json fields = {{"step", state_.step}, {"epoch", epoch}};
     const json metrics = metric_fields(valid.all);
@@ -197,6 +205,69 @@ class Trainer {
     log_->add(fields);
     progress.note(fmt::format("{} {:.4f}, best {:.4f}, epoch {}", config_.train.metric, value,
                               state_.best, epoch));
+  }
+
+  // What is to be ranked with is made in the last phase.
+  bool in_last_phase() const {
+    const PhaseOptions& phases = config_.train.phases;
+    return state_.step > phases.first_step(phases.count() - 1);
+  }
+
+  void check_phases(int64_t total) const {
+    const PhaseOptions& phases = config_.train.phases;
+    const std::size_t last = phases.count() - 1;
+    if (last == 0 || phases.first_step(last) < total) return;
+    throw Error(
+        fmt::format("train.phases.{} begins at step {}, and training ends at step {}; raise {}",
+                    phase_names()[last], phases.first_step(last), total,
+                    config_.train.steps > 0 ? "train.steps" : "train.epochs"));
+  }
+
+  // An epoch of a small target is a step or two, so patience counts steps as well.
+  bool out_of_patience() const {
+    const TrainOptions& train = config_.train;
+    return train.patience > 0 && state_.waited >= train.patience &&
+           state_.step - state_.best_step >= train.patience_steps && state_.step >= train.min_steps;
+  }
+
+  void explain_end(int64_t total) const {
+    const TrainOptions& train = config_.train;
+    log_info(fmt::format("ended at step {}, as {} says", total,
+                         train.steps > 0 ? "train.steps" : "train.epochs"));
+    if (train.eval_every > 0 && total > 0 && state_.waited == 0) {
+      log_warning(fmt::format(
+          "the last validation was the best, {} {:.4f}: it was still improving; raise {}",
+          train.metric, state_.best, train.steps > 0 ? "train.steps" : "train.epochs"));
+    }
+  }
+
+  // Validation often sits at the value of popularity before it climbs.
+  void warn_of_plateau(int64_t total) {
+    if (config_.train.eval_every == 0 || total == 0) return;
+    const double popular = popularity();
+    if (state_.best > popular) return;
+    log_warning(fmt::format(
+        "the best validation, {} {:.4f}, is not above that of the items' popularity, {:.4f}: it "
+        "ended within its plateau; raise train.epochs, train.patience and train.min_steps",
+        config_.train.metric, state_.best, popular));
+  }
+
+  // train.metric of the target's items ranked by how often they were chosen.
+  double popularity() {
+    DomainEmbeddings counts{1, {}, {}};
+    for (std::size_t s = 0; s < 2; ++s) {
+      const Neighbours& entities = data_.neighbours[kTarget][s];
+      counts.count[s] = entities.count();
+      for (int64_t e = 0; e < entities.count(); ++e) {
+        counts.z[s].push_back(s == kUser ? 1.0f : static_cast<float>(entities.degree(e)));
+      }
+    }
+    const auto scorer = make_scorer(context_, counts, {});
+    EvaluationOptions evaluation = config_.eval.options();
+    evaluation.ks = {metric_.k};
+    evaluation.bootstrap = 0;
+    const HeldOut held_out = make_held_out(data_.domain(kTarget), Split::valid, config_.eval.mask);
+    return evaluate(context_, *scorer, held_out, evaluation).all.metrics[0].value[metric_.metric];
   }
 
   void save_best() {
@@ -227,6 +298,7 @@ class Trainer {
     TrainOutcome outcome{false, state_.step, state_.best_step, state_.best, {}};
     const std::vector<int64_t> ks = config_.eval.options().ks;
     for (const std::size_t domain : {kTarget, kSource}) {
+      if (!config_.train.uses(domain)) continue;
       outcome.test[domain] = evaluate_domain(domain, Split::test, ks, config_.eval.bootstrap);
     }
     return outcome;

@@ -108,7 +108,12 @@ void expect_gradients(const ModelOptions& options, const TrainOptions& train) {
   const auto surrogate = [&](const std::string& name) {
     const Arrays now = step.run();
     const std::vector<double>& losses = now.at("loss.score");
-    if (name.starts_with("scorer")) return losses[0] + losses[1];
+    if (name.starts_with("adversary")) return now.at("loss.adversary")[0];
+    if (name.starts_with("scorer")) {
+      const auto more = now.find("loss.self_training");
+      const double weight = options.losses.term("self_training").weight;
+      return losses[0] + losses[1] + (more == now.end() ? 0 : weight * more->second[0]);
+    }
     double sum = 0;
     for (std::size_t i = 0; i < dz.size(); ++i) sum += dz[i] * now.at("z")[i];
     return sum;
@@ -192,6 +197,27 @@ TEST_P(ModelGradient, IsRightForPairsOfTheSourceAlone) {
   train.target_supervision = Supervision::none;
   ModelOptions options = small_model();
   options.scorer = ScorerKind::dot;  // a pair does not see the MLP's last bias
+  expect_right(options, train);
+}
+
+// The discriminators descend their loss; the towers and the scorer see all of the others.
+TEST_P(ModelGradient, IsRightForTheLossesOfTheBaselines) {
+  ModelOptions options = small_model();
+  options.losses.choose(Variant::base);
+  for (const char* name : {"coral", "center", "self_training", "adversary"}) {
+    options.losses.term(name).weight = 0.7;
+  }
+  options.losses.self_training = {0.5, 0.5};
+  options.losses.adversary.layers = {3};
+  options.losses.adversary.learning_rate = 1e-300;
+  expect_right(options, small_training());
+}
+
+TEST_P(ModelGradient, IsRightForTheTargetAlone) {
+  ModelOptions options = small_model();
+  options.losses.choose(Variant::base);
+  TrainOptions train = small_training();
+  train.domains = TrainedDomains::target;
   expect_right(options, train);
 }
 

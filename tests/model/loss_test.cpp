@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "host/core/tensor.h"
 #include "host/device/make_context.h"
 #include "host/ops/horizontal_loss.h"
@@ -43,6 +45,8 @@ TEST(LossOptions, AWarmupGrowsToTheWholeWeight) {
   EXPECT_EQ(term.weight_at(4, 5), 0.25);
   EXPECT_EQ(term.weight_at(9, 5), 0.5);
   EXPECT_EQ(term.weight_at(100, 5), 0.5);
+  term.schedule = LossSchedule::ramp;
+  EXPECT_NEAR(term.weight_at(4, 5), 0.5 * (2 / (1 + std::exp(-5.0)) - 1), 1e-12);
   term.schedule = LossSchedule::constant;
   EXPECT_EQ(term.weight_at(0, 5), 0.5);
 }
@@ -60,22 +64,31 @@ TEST_P(Losses, AreThoseOfTheOpsByName) {
     gradient.emplace_back(*context, std::array{n, d});
     gradient.back().fill_zero();
   }
+  LossInput<double> input;
+  for (std::size_t s = 0; s < 2; ++s) {
+    for (std::size_t d = 0; d < 2; ++d) {
+      input.z[d][s] = z[2 * s + d].view();
+      input.dz[d][s] = gradient[2 * s + d].view();
+    }
+  }
   const std::vector<EmbeddingPair<double>> pairs = {{z[0].view(), z[1].view()},
                                                     {z[2].view(), z[3].view()}};
-  const std::vector<GradientPair<double>> gradients = {{gradient[0].view(), gradient[1].view()},
-                                                       {gradient[2].view(), gradient[3].view()}};
   const AlignmentOptions alignment;
   const Tensor<double, 1> value(*context, {1});
+  input.value = value.view();
+  Parameters<double> parameters;
+  BatchShape shape;
+  shape.n = n;
 
-  for (const Loss<double>& loss : make_losses<double>({}, alignment)) {
-    loss.apply(*context, {pairs, gradients, value.view()});
+  for (const auto& loss : make_losses<double>(*context, {}, alignment, d, shape, parameters)) {
+    loss->apply(*context, input);
 
     const Arena::Scope scope(context->scratch());
     const VectorView<double> expected =
-        loss.name == "vertical" ? vertical_loss<double>(*context, pairs, alignment).loss
-                                : horizontal_loss<double>(*context, pairs, alignment).loss;
-    EXPECT_EQ(value.to_host(), to_host(*context, expected)) << loss.name;
-    EXPECT_GT(std::abs(gradient[3].to_host()[0]), 0) << loss.name;
+        loss->name() == "vertical" ? vertical_loss<double>(*context, pairs, alignment).loss
+                                   : horizontal_loss<double>(*context, pairs, alignment).loss;
+    EXPECT_EQ(value.to_host(), to_host(*context, expected)) << loss->name();
+    EXPECT_GT(std::abs(gradient[3].to_host()[0]), 0) << loss->name();
     gradient[3].fill_zero();
   }
 }

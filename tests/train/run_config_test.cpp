@@ -14,7 +14,8 @@ namespace {
 
 TEST(RunConfig, EveryReadyMadeConfigurationIsAccepted) {
   int read = 0;
-  for (const auto& entry : std::filesystem::directory_iterator(source_path("configs"))) {
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(source_path("configs"))) {
+    if (entry.is_directory()) continue;
     const std::string path = entry.path().string();
     RunConfig config;
     EXPECT_NO_THROW(config.read(nlohmann::json::parse(read_text(path)), path)) << path;
@@ -84,15 +85,36 @@ TEST(RunConfig, AWeightBringsBackALossThatTheVariantLeftOut) {
   EXPECT_EQ(config.model.losses.used().size(), 2u);
 }
 
-std::string refusal(const std::string& assignment) {
+std::string refusal_of(const std::vector<std::string>& assignments) {
   RunConfig config;
   try {
-    config.set(assignment);
+    for (const std::string& assignment : assignments) config.set(assignment);
     config.check();
   } catch (const Error& error) {
     return error.what();
   }
   return "";
+}
+
+std::string refusal(const std::string& assignment) {
+  return refusal_of({assignment});
+}
+
+TEST(RunConfig, WhatDoesNotGoTogetherIsRefusedByItsKeys) {
+  const auto names = [](const std::string& message, const std::string& key) {
+    return message.find(key) != std::string::npos;
+  };
+
+  EXPECT_TRUE(names(refusal("train.domains=target"), "losses.vertical.weight is 0.5"));
+  EXPECT_TRUE(names(
+      refusal_of({"train.domains=target", "model.variant=base", "train.target_supervision=none"}),
+      "train.target_supervision"));
+  EXPECT_EQ(refusal_of({"train.domains=target", "model.variant=base"}), "");
+  EXPECT_TRUE(names(refusal("train.phases.second.labels=source"), "train.phases.first.steps"));
+  EXPECT_TRUE(names(refusal_of({"losses.adversary.weight=1", "losses.adversary.phase=second"}),
+                    "losses.adversary.phase is second"));
+  EXPECT_TRUE(names(refusal_of({"train.phases.first.start=copy_source", "model.towers=shared"}),
+                    "train.phases.first.start"));
 }
 
 TEST(RunConfig, AMistakeIsNamedWithTheNearestKey) {

@@ -93,6 +93,34 @@ TEST_F(TrainFaults, KilledAnywhereItEndsWithTheSameBits) {
   }
 }
 
+// In its first phase, at the step before which the target becomes a copy, and behind it.
+TEST_F(TrainFaults, ResumedInAnyPhaseItEndsWithTheSameBits) {
+  const std::string settings =
+      " --set model.variant=base --set 'model.inputs=[\"history\"]' --set model.residual=none"
+      " --set train.eval_every=0 --set train.checkpoint_every=1 --set train.learning_rate=0.01"
+      " --set train.phases.first.steps=5 --set 'train.phases.first.freeze=[\"target\"]'"
+      " --set 'train.phases.second.freeze=[\"source\",\"scorer\"]'"
+      " --set train.phases.second.start=copy_source --set losses.adversary.weight=1"
+      " --set losses.adversary.phase=second --set losses.adversary.goal=confuse"
+      " --set train.steps=12 --set train.keep_checkpoints=12";
+  const std::string run = folder_.path("run");
+  const auto files = [&] {
+    return read_text(run + "/result.json") + read_text(run + "/best.json") +
+           read_text(run + "/metrics.jsonl");
+  };
+  const Outcome whole = run_program(command(run) + settings);
+  ASSERT_EQ(whole.code, 0) << whole.err;
+  const std::string expected = files();
+
+  for (const char* step : {"3", "5", "8"}) {
+    fs::remove(run + "/result.json");
+    const Outcome resumed = run_program(command(run) + settings + " --from " + step);
+
+    ASSERT_EQ(resumed.code, 0) << resumed.err;
+    EXPECT_EQ(files(), expected) << "from step " << step;
+  }
+}
+
 TEST_F(TrainFaults, ARunKilledInItsFirstFileStartsAgain) {
   const std::string run = folder_.path("run"), other = folder_.path("other");
   fs::create_directories(run);
