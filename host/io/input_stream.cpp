@@ -125,12 +125,44 @@ struct InputStream::State {
     return count;
   }
 
+  uint8_t next_byte() {
+    fill(1);
+    if (begin == end) {
+      fail(
+          fmt::format("ends at byte {} in the middle of its gzip data: it is truncated", consumed));
+    }
+    const auto byte = static_cast<uint8_t>(block[begin]);
+    take(1);
+    return byte;
+  }
+
+  // A member's header (RFC 1952). ISA-L's own reader loses a byte where a block ends before a name.
+  void skip_header() {
+    constexpr int kCrc = 2, kExtra = 4, kName = 8, kComment = 16, kReserved = 0xE0;
+    uint8_t fixed[10];
+    for (uint8_t& byte : fixed) byte = next_byte();
+    const int flags = fixed[3];
+    if (fixed[2] != 8 || (flags & kReserved) != 0) {
+      fail(fmt::format("the gzip data is damaged at or before byte {}", consumed));
+    }
+    if (flags & kExtra) {
+      int length = next_byte();
+      for (length += 256 * next_byte(); length > 0; --length) next_byte();
+    }
+    for (const int text : {kName, kComment}) {
+      while ((flags & text) != 0 && next_byte() != 0) {
+      }
+    }
+    if (flags & kCrc) next_byte(), next_byte();
+  }
+
   // Between members: more members, zero padding up to the end, or an error.
   bool start_member() {
     fill(2);
     if (end - begin >= 2 && block[begin] == '\x1F' && block[begin + 1] == '\x8B') {
+      skip_header();
       isal_inflate_init(gzip.get());
-      gzip->crc_flag = ISAL_GZIP;
+      gzip->crc_flag = ISAL_GZIP_NO_HDR_VER;
       inside_member = true;
       return true;
     }
