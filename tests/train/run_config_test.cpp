@@ -126,7 +126,8 @@ TEST(RunConfig, AMistakeIsNamedWithTheNearestKey) {
   EXPECT_NE(refusal("losses.vertikal.weight=1").find("did you mean 'vertical.weight'?"),
             std::string::npos);
   EXPECT_NE(refusal("losses.vertical.weight=-1").find("a number >= 0"), std::string::npos);
-  EXPECT_NE(refusal("train.table_rate=0").find("train.table_rate must be a number > 0"),
+  EXPECT_NE(refusal("train.table_rate=0")
+                .find("train.table_rate is now train.embedding_rate, which must be a number > 0"),
             std::string::npos);
   EXPECT_NE(refusal("train.negatives.target=0").find("target_supervision"), std::string::npos);
 }
