@@ -57,19 +57,30 @@ void print_result(const RunResult& result) {
   fmt::print("\n");
 }
 
-// No configuration, and no --set of a section that CFAA reads.
-bool says_nothing_of_cfaa(const Arguments& arguments) {
-  return arguments.config.path.empty() &&
-         std::all_of(arguments.config.assignments.begin(), arguments.config.assignments.end(),
-                     [](const std::string& set) {
-                       return set.starts_with("signals.") || set.starts_with("eval.");
-                     });
+// The first --set of a section that only CFAA reads; "" where there is none.
+std::string first_set_of_cfaa(const Arguments& arguments) {
+  for (const std::string& set : arguments.config.assignments) {
+    if (!set.starts_with("signals.") && !set.starts_with("eval.")) return set;
+  }
+  return "";
+}
+
+// Without a configuration signals are weighed, unless --set speaks of CFAA.
+void choose_default(const Arguments& arguments, RunConfig& config) {
+  if (!arguments.config.path.empty()) return;
+  const std::string set = first_set_of_cfaa(arguments);
+  if (set.empty()) {
+    config.signals = default_signals();
+  } else {
+    log_info("training CFAA by its defaults, because of --set " + set +
+             "; without it signals would be weighed");
+  }
 }
 
 void run(Arguments& arguments) {
   TrainRequest request;
   Configuration configuration;
-  if (says_nothing_of_cfaa(arguments)) configuration.run.signals = default_signals();
+  choose_default(arguments, configuration.run);
   arguments.config.apply_to(configuration);
   RunConfig& config = request.config = configuration.run;
   config.check();

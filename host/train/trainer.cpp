@@ -64,18 +64,18 @@ template <class T>
 class Trainer {
  public:
   Trainer(Context& context, const TrainingData& data, const RunConfig& config,
-          const TrainerOptions& options)
+          const TrainerRequest& request)
       : context_(context),
         data_(data),
         config_(config),
-        options_(options),
+        request_(request),
         metric_(parse_metric(config.train.metric, "train.metric")),
         assembler_(data, config_.model, config_.train),
         model_(context, config_.model, config_.alignment, model_shape(data), assembler_.shape()),
-        runner_(context, model_, assembler_, config_.train, options.graphs),
-        checkpoints_(options.files.checkpoints, config.train.keep_checkpoints) {
+        runner_(context, model_, assembler_, config_.train, request.graphs),
+        checkpoints_(request.files.checkpoints, config.train.keep_checkpoints) {
     start();
-    log_.emplace(options.files.log, options.files.events, state_.step);
+    log_.emplace(request.files.log, request.files.events, state_.step);
   }
 
   TrainOutcome run() {
@@ -89,7 +89,7 @@ class Trainer {
       step(progress);
       const bool epoch_done = state_.step % per_epoch == 0 || state_.step == total;
       if (epoch_done) end_epoch((state_.step + per_epoch - 1) / per_epoch, progress);
-      const bool stop = options_.stop != nullptr && options_.stop->load();
+      const bool stop = request_.stop != nullptr && request_.stop->load();
       const int64_t every = config_.train.checkpoint_every;
       if (every > 0 ? state_.step % every == 0 || state_.finished : epoch_done) {
         checkpoint();
@@ -111,12 +111,12 @@ class Trainer {
 
  private:
   void start() {
-    const auto found = checkpoints_.newest(options_.from);
+    const auto found = checkpoints_.newest(request_.from);
     if (found.has_value()) {
       restore_parameters<T>(context_, found->arrays, model_.parameters(), true);
       state_ = found->state;
       log_info(
-          fmt::format("resuming from step {} of {}", state_.step, options_.files.folder.string()));
+          fmt::format("resuming from step {} of {}", state_.step, request_.files.folder.string()));
       return;
     }
     runner_.load(0);
@@ -125,8 +125,8 @@ class Trainer {
 
   void step(Progress& progress) {
     const int64_t step = state_.step;
-    if (!options_.trace.empty() && step < options_.trace_steps) {
-      write_trace<T>(context_, options_.trace, step, runner_, model_, config_);
+    if (!request_.trace.empty() && step < request_.trace_steps) {
+      write_trace<T>(context_, request_.trace, step, runner_, model_, config_);
     } else {
       runner_.run(step);
     }
@@ -162,7 +162,7 @@ class Trainer {
       return measures;
     } catch (const Error& error) {
       throw Error(fmt::format("training broke: {}; the last checkpoint of {} is good", error.what(),
-                              options_.files.folder.string()));
+                              request_.files.folder.string()));
     }
   }
 
@@ -271,7 +271,7 @@ class Trainer {
   }
 
   void save_best() {
-    write_best<T>(context_, options_.files.best, model_.parameters(),
+    write_best<T>(context_, request_.files.best, model_.parameters(),
                   {state_.step, config_.train.metric, state_.best});
   }
 
@@ -286,13 +286,13 @@ class Trainer {
       save_best();
     } else {
       const BestParameters best =
-          restore_best<T>(context_, options_.files.best, model_.parameters());
+          restore_best<T>(context_, request_.files.best, model_.parameters());
       // Stopped behind a better validation than its last checkpoint knows, and not resumed past it.
       if (best.step != state_.best_step) {
         throw Error(fmt::format(
             "{}: its best parameters are those of step {}, and it would end at step {}; resume it "
             "with a larger train.epochs",
-            options_.files.folder.string(), best.step, state_.step));
+            request_.files.folder.string(), best.step, state_.step));
       }
     }
     TrainOutcome outcome{false, state_.step, state_.best_step, state_.best, {}};
@@ -307,7 +307,7 @@ class Trainer {
   Context& context_;
   const TrainingData& data_;
   const RunConfig config_;
-  const TrainerOptions& options_;
+  const TrainerRequest& request_;
   MetricName metric_;
   BatchAssembler<T> assembler_;
   Cfaa<T> model_;
@@ -320,12 +320,12 @@ class Trainer {
 }  // namespace
 
 TrainOutcome train(Context& context, const TrainingData& data, const RunConfig& config,
-                   const TrainerOptions& options) {
+                   const TrainerRequest& request) {
   config.check();
   if (config.train.precision == TrainPrecision::f64) {
-    return Trainer<double>(context, data, config, options).run();
+    return Trainer<double>(context, data, config, request).run();
   }
-  return Trainer<float>(context, data, config, options).run();
+  return Trainer<float>(context, data, config, request).run();
 }
 
 TrainingData load_training_data(const Dataset& dataset, const ModelOptions& model) {

@@ -24,7 +24,8 @@ struct TrainFiles {
   std::filesystem::path events;       // the same for TensorBoard, a folder
 };
 
-struct TrainerOptions {
+// One call of train().
+struct TrainerRequest {
   TrainFiles files;
   int64_t from = -1;            // checkpoint to resume from; -1: the newest
   std::filesystem::path trace;  // "": no trace
@@ -43,7 +44,7 @@ struct TrainOutcome {
 
 // The configuration is that of the run.
 TrainOutcome train(Context& context, const TrainingData& data, const RunConfig& config,
-                   const TrainerOptions& options);
+                   const TrainerRequest& request);
 
 // Opens a dataset with what the configuration's inputs need.
 TrainingData load_training_data(const Dataset& dataset, const ModelOptions& model);

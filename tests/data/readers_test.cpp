@@ -342,11 +342,11 @@ TEST(ReviewFormat, AColumnThatCannotBeTakenIsNamed) {
   EXPECT_NE(error_of(" \n \n").find("no reviews"), std::string::npos);
 }
 
-std::string read_error(const std::string& bytes) {
+std::string read_error(const std::string& bytes, std::size_t block_bytes = 1 << 20) {
   const TemporaryFolder folder;
   write_text(folder.path("f"), bytes);
   return test::error_of([&] {
-    InputStream stream(folder.path("f"));
+    InputStream stream(folder.path("f"), false, block_bytes);
     std::vector<char> buffer(1000);
     while (stream.read(buffer.data(), buffer.size()) == buffer.size()) {
     }
@@ -372,6 +372,22 @@ TEST(InputStream, ADamagedFileIsRefused) {
 
   EXPECT_NE(read_error(gzip).find("checksum"), std::string::npos);
   EXPECT_NE(read_error(trailing).find("is not gzip"), std::string::npos);
+}
+
+// A header with all that RFC 1952 allows before the data, in blocks that end anywhere in it.
+TEST(InputStream, AGzipHeaderWithNameAndCommentIsReadInBlocksOfAnySize) {
+  std::string packed = gzip_member(as_json_2014(random_reviews(20, 9, 9, 2, "x")));
+  ASSERT_EQ(packed[3], 0) << "no optional field yet";
+  packed[3] = 2 + 4 + 8 + 16;
+  packed.insert(10, std::string("\x03\0abc", 5) + std::string("name\0comment\0", 13) + "xx");
+  std::string unknown = packed;
+  unknown[3] |= 0x40;
+
+  for (std::size_t block = 8; block <= 48; ++block) {
+    EXPECT_EQ(read_error(packed, block), "") << block;
+    EXPECT_NE(read_error(unknown, block).find("damaged"), std::string::npos) << block;
+    EXPECT_NE(read_error(packed.substr(0, 20), block).find("truncated"), std::string::npos);
+  }
 }
 
 TEST(InputStream, AFileThatSwellsBeyondAllMeasureIsRefused) {

@@ -39,6 +39,15 @@ TEST_F(SignalRun, IsWhatTrainingWithoutAConfigurationMakes) {
   EXPECT_THAT(trained.err, HasSubstr("without the signal encoder"));
 }
 
+TEST_F(SignalRun, GivesWayToCfaaWhereASettingSpeaksOfIt) {
+  const Outcome trained = train("run", "--set 'model.inputs=[\"id\"]' --set train.epochs=1");
+
+  ASSERT_EQ(trained.code, 0) << trained.err;
+  EXPECT_THAT(trained.err,
+              HasSubstr("training CFAA by its defaults, because of --set model.inputs"));
+  EXPECT_FALSE(std::filesystem::exists(path("run/signals.json")));
+}
+
 TEST_F(SignalRun, HasTheSameBytesOnEveryNumberOfThreads) {
   ASSERT_EQ(train("one", "--threads 1").code, 0);
   ASSERT_EQ(train("four", "--threads 4").code, 0);
