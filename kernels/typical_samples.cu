@@ -100,6 +100,79 @@ __device__ void restore_order(Vector m, int k) {
   __syncthreads();
 }
 
+// How a pair's attribute is scaled: in x = (z - centre) / spread times `unit`.
+template <class T>
+struct Scale {
+  T centre, spread, bandwidth;
+  T column_std;
+  double unit;
+  bool finite;
+};
+
+// Both blocks of a pair find the pair's spread, in the same order and so with the same bits.
+template <class T>
+__device__ Scale<T> scale_of(const TypicalProblem<T>& problem, int s, int q) {
+  const int pair = s % problem.pairs;
+  const TypicalSet<T> source = problem.set[pair], target = problem.set[pair + problem.pairs];
+  const Extent source_extent = extent_of(source, q), target_extent = extent_of(target, q);
+  const double half = max(source_extent.half, target_extent.half);
+  const int exponent = half > 0 && half < HUGE_VAL ? std::ilogb(half) : 0;
+  const Statistics of_source = statistics_of(source, q, source_extent.low, exponent);
+  const Statistics of_target = statistics_of(target, q, target_extent.low, exponent);
+  const Statistics own = s < problem.pairs ? of_source : of_target;
+  const double own_low = s < problem.pairs ? source_extent.low : target_extent.low;
+
+  Scale<T> scale;
+  scale.centre = T(std::ldexp(std::ldexp(own_low, -exponent) + own.mean, exponent));
+  scale.spread = T(std::ldexp(std::sqrt((of_source.variance + of_target.variance) / 2), exponent));
+  const double wanted = problem.relative
+                            ? 1 / problem.alpha
+                            : double(scale.spread) / problem.alpha * double(scale.spread);
+  const double limit = kLargestBandwidth<T>;
+  scale.bandwidth = scale.spread > 0 ? T(min(max(wanted, 1 / limit), limit)) : T(0);
+  scale.unit = exponent_unit(scale.bandwidth);
+  scale.finite = std::isfinite(scale.spread) && std::isfinite(own.variance);
+  scale.column_std = scale.finite ? T(std::ldexp(std::sqrt(own.variance), exponent))
+                                  : std::numeric_limits<T>::quiet_NaN();
+  return scale;
+}
+
+// The column, scaled and in order, and the samples at its midpoint quantiles.
+template <class T, class Vector>
+__device__ void start_at_quantiles(const TypicalSet<T>& set, int q, int k, const Scale<T>& scale,
+                                   Vector x, Vector m) {
+  const int n = set.n;
+  for (int i = threadIdx.x; i < n; i += kPairThreads) {
+    x[i] = scaled(set.z[i * set.stride + q], scale.centre, scale.spread, scale.unit);
+  }
+  block_sort(x, n, std::numeric_limits<T>::infinity());
+  for (int j = threadIdx.x; j < k; j += kPairThreads) {
+    const double position = min(max((j + 0.5) * n / k - 0.5, 0.0), double(n - 1));
+    const int below = min(int(position), n - 1), above = min(below + 1, n - 1);
+    const double low = T(x[below]), high = T(x[above]);
+    m[j] = T(low + (position - below) * (high - low));
+  }
+  __syncthreads();
+}
+
+// The samples in the unit of Z, and their standard deviation.
+template <class T, class Vector>
+__device__ T write_samples(Vector m, int k, const Scale<T>& scale, T* samples) {
+  const double from_unit = scale.spread > 0 ? double(scale.spread) / scale.unit : 0;
+  double sum = 0, squares = 0;
+  for (int j = threadIdx.x; j < k; j += kPairThreads) {
+    const double mj = T(m[j]);
+    samples[j] = T(double(scale.centre) + mj * from_unit);
+    sum += mj;
+  }
+  const double mean = block_sum(sum) / k;
+  for (int j = threadIdx.x; j < k; j += kPairThreads) {
+    const double deviation = double(T(m[j])) - mean;
+    squares += deviation * deviation;
+  }
+  return T(std::sqrt(block_sum(squares) / k) * from_unit);
+}
+
 // report: typical_samples_kernel<T,Shared<T>> threads=256 shared=(2048+3*N+K)*T bytes=S*D*(N+3*K)*T
 //   flops=13*I*S*D*N*K exps=2*I*S*D*N*K
 // report: typical_samples_kernel<T,T*> threads=256 shared=2048*T bytes=S*D*(N+3*K)*T
@@ -121,39 +194,22 @@ __global__ void __launch_bounds__(kPairThreads, kBlocksPerProcessor<T, Vector>)
   const Vector log_sum = take_vector<Vector>(arena, scratch, n);
   const Vector m = take_vector<Vector>(arena, scratch, k);
 
-  // Both blocks of a pair find the pair's spread, in the same order and so with the same bits.
-  const TypicalSet<T> source = problem.set[pair], target = problem.set[pair + problem.pairs];
-  const Extent source_extent = extent_of(source, q), target_extent = extent_of(target, q);
-  const double half = max(source_extent.half, target_extent.half);
-  const int exponent = half > 0 && half < HUGE_VAL ? std::ilogb(half) : 0;
-  const Statistics of_source = statistics_of(source, q, source_extent.low, exponent);
-  const Statistics of_target = statistics_of(target, q, target_extent.low, exponent);
-  const Statistics own = s < problem.pairs ? of_source : of_target;
-  const double own_low = s < problem.pairs ? source_extent.low : target_extent.low;
-
-  const T centre = T(std::ldexp(std::ldexp(own_low, -exponent) + own.mean, exponent));
-  const T spread =
-      T(std::ldexp(std::sqrt((of_source.variance + of_target.variance) / 2), exponent));
-  const double wanted =
-      problem.relative ? 1 / problem.alpha : double(spread) / problem.alpha * double(spread);
-  const double limit = kLargestBandwidth<T>;
-  const T bandwidth = spread > 0 ? T(min(max(wanted, 1 / limit), limit)) : T(0);
-  const double unit = exponent_unit(bandwidth);
-  const bool finite = std::isfinite(spread) && std::isfinite(own.variance);
-  const T nan = std::numeric_limits<T>::quiet_NaN();
+  const Scale<T> scale = scale_of(problem, s, q);
+  const T spread = scale.spread;
+  const double unit = scale.unit;
   if (thread == 0) {
-    problem.out.centre.data[column_index] = centre;
-    problem.out.column_std.data[column_index] =
-        finite ? T(std::ldexp(std::sqrt(own.variance), exponent)) : nan;
+    problem.out.centre.data[column_index] = scale.centre;
+    problem.out.column_std.data[column_index] = scale.column_std;
   }
   if (thread == 0 && s == pair) {
     problem.out.spread.data[pair_index] = spread;
-    problem.out.bandwidth.data[pair_index] = bandwidth;
+    problem.out.bandwidth.data[pair_index] = scale.bandwidth;
   }
   T* samples = problem.out.samples.data + column_index * k;
   T* previous = problem.out.previous.data + column_index * k;
   T* weight = problem.out.weight.data + column_index * k;
-  if (!finite) {
+  if (!scale.finite) {
+    const T nan = std::numeric_limits<T>::quiet_NaN();
     for (int j = thread; j < k; j += kPairThreads) samples[j] = previous[j] = weight[j] = nan;
     if (thread != 0) return;
     problem.out.sample_std.data[column_index] = nan;
@@ -161,18 +217,7 @@ __global__ void __launch_bounds__(kPairThreads, kBlocksPerProcessor<T, Vector>)
     return;
   }
 
-  // Start at the midpoint quantiles.
-  for (int i = thread; i < n; i += kPairThreads) {
-    x[i] = scaled(set.z[i * set.stride + q], centre, spread, unit);
-  }
-  block_sort(x, n, std::numeric_limits<T>::infinity());
-  for (int j = thread; j < k; j += kPairThreads) {
-    const double position = min(max((j + 0.5) * n / k - 0.5, 0.0), double(n - 1));
-    const int below = min(int(position), n - 1), above = min(below + 1, n - 1);
-    const double low = T(x[below]), high = T(x[above]);
-    m[j] = T(low + (position - below) * (high - low));
-  }
-  __syncthreads();
+  start_at_quantiles(set, q, k, scale, x, m);
 
   struct Row {
     Point<T> point;
@@ -183,7 +228,6 @@ __global__ void __launch_bounds__(kPairThreads, kBlocksPerProcessor<T, Vector>)
     return {near, 2 * T(x[i]) - near};
   };
   const auto sample = [=](int j) -> T { return m[j]; };
-  const double from_unit = spread > 0 ? double(spread) / unit : 0;
 
   for (int iteration = 1; iteration <= problem.iterations; ++iteration) {
     const bool last = iteration == problem.iterations;
@@ -219,19 +263,8 @@ __global__ void __launch_bounds__(kPairThreads, kBlocksPerProcessor<T, Vector>)
     restore_order<T>(m, k);
   }
 
-  double sum = 0, squares = 0;
-  for (int j = thread; j < k; j += kPairThreads) {
-    const double mj = T(m[j]);
-    samples[j] = T(double(centre) + mj * from_unit);
-    sum += mj;
-  }
-  const double mean = block_sum(sum) / k;
-  for (int j = thread; j < k; j += kPairThreads) {
-    const double deviation = double(T(m[j])) - mean;
-    squares += deviation * deviation;
-  }
-  const double deviation = std::sqrt(block_sum(squares) / k) * from_unit;
-  if (thread == 0) problem.out.sample_std.data[column_index] = T(deviation);
+  const T deviation = write_samples<T>(m, k, scale, samples);
+  if (thread == 0) problem.out.sample_std.data[column_index] = deviation;
 }
 
 }  // namespace
