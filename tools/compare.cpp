@@ -24,9 +24,8 @@ struct Arguments {
 // "+0.0123 ± 0.0040  p 0.021, 5 seeds"
 std::string test_text(const PairedTest& test, const char* none, const char* pairs) {
   if (test.pairs == 0) return none;
-  const std::string difference = fmt::format("{:+.4f}", test.mean);
-  if (test.pairs == 1) return difference + fmt::format("  one {}: no test", pairs);
-  return fmt::format("{} ± {:.4f}  p {:.2g}, {} {}s", difference, test.standard_error, test.p,
+  if (test.pairs == 1) return fmt::format("{:+.4f}  one {}: no test", test.mean, pairs);
+  return fmt::format("{:+.4f} ± {:.4f}  p {:.2g}, {} {}s", test.mean, test.standard_error, test.p,
                      test.pairs, pairs);
 }
 
@@ -119,8 +118,12 @@ void print_tests(const Comparison& comparison, const std::string& folder) {
     for (const ComparedMetric& metric : row.metrics) {
       fmt::print("  {:<11} by user  {}\n", printable(metric.name),
                  test_text(*metric.by_user, "not kept", "user"));
+      if (metric.by_seed->pairs == 1) continue;
       fmt::print("  {:<11} by seed  {}\n", "",
                  test_text(*metric.by_seed, "none in common", "seed"));
+    }
+    if (row.metrics[0].by_seed->pairs == 1) {
+      fmt::print("  {:<11} by seed  one seed: no test\n", "");
     }
   }
 }

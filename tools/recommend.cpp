@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "host/core/error.h"
@@ -20,6 +21,7 @@ namespace {
 using nlohmann::json;
 
 constexpr int kTitleColumns = 94;
+constexpr int kReasonColumn = 41;  // where the last column of the list begins
 constexpr const char* kListsHeader = "user_id\trank\titem_id\tscore\n";
 
 struct Arguments {
@@ -44,10 +46,14 @@ void show(const Arguments& arguments, const Recommendation& list) {
   for (std::size_t i = 0; i < list.items.size(); ++i) {
     const RecommendedItem& item = list.items[i];
     const std::string because = printable(fmt::format("{}", fmt::join(item.because, ", ")));
-    fmt::print("{:>4}  {:<24} {:>9.4f}  {}{}{}\n", i + 1, printable(item.item), item.score,
-               item.signal, signals && !because.empty() ? ": " : "", because);
+    const std::string row =
+        fmt::format("{:>4}  {:<24} {:>9.4f}  {}{}{}", i + 1, printable(item.item), item.score,
+                    item.signal, signals && !because.empty() ? ": " : "", because);
+    fmt::print("{}\n", wrapped(row, output_columns(), kReasonColumn));
     if (!item.title.empty()) {
-      fmt::print("      {}\n", cut_to_columns(printable(item.title), kTitleColumns));
+      const int columns = output_columns();
+      const int room = columns > 12 ? std::min(kTitleColumns, columns - 6) : kTitleColumns;
+      fmt::print("      {}\n", cut_to_columns(printable(item.title), room));
     }
     if (!item.words.empty()) fmt::print("      “{}”\n", printable(item.words));
     if (!signals && !item.own_words.empty() && !item.own_words[0].empty()) {

@@ -60,7 +60,10 @@ void add_result(Row& row, const RunDirectory& place, const std::string& domain) 
     const RunDescription run = read_description(place);
     if (!result.seed) seed = run.config.train.seed;
     if (dataset.empty()) dataset = run.dataset;
-    if (row.variant.empty()) row.variant = variant_name(run.config.model.losses.variant());
+    if (row.variant.empty()) {
+      row.variant = run.config.signals.use.empty() ? variant_name(run.config.model.losses.variant())
+                                                   : "signals";
+    }
   }
   row.every_seed = result.every_seed;
   if (result.valid && (row.valid.empty() || row.valid_metric == result.metric)) {

@@ -48,6 +48,14 @@ TEST_F(SignalRun, GivesWayToCfaaWhereASettingSpeaksOfIt) {
   EXPECT_FALSE(std::filesystem::exists(path("run/signals.json")));
 }
 
+TEST_F(SignalRun, IsNamedForWhatItIsInATable) {
+  ASSERT_EQ(train("run").code, 0);
+
+  const Outcome table = run_program("compare --json " + path("run"));
+
+  EXPECT_EQ(json::parse(table.out)["rows"][0]["variant"], "signals") << table.err;
+}
+
 TEST_F(SignalRun, HasTheSameBytesOnEveryNumberOfThreads) {
   ASSERT_EQ(train("one", "--threads 1").code, 0);
   ASSERT_EQ(train("four", "--threads 4").code, 0);
