@@ -140,6 +140,7 @@ TEST_P(PairScorers, ScoreAsPlainLoopsDo) {
       const std::vector<double> weights = normal<double>(parameters.dense().size(), 3, 0, 0.5);
       context->runtime().copy_from_host(parameters.dense().data, weights.data(),
                                         weights.size() * sizeof(double));
+      context->runtime().synchronize();  // the weights end here
     }
     constexpr int64_t rows = 5;
     const std::vector<double> z = normal<double>(rows * 2 * options.dim, 8, 0, 1);
