@@ -26,9 +26,12 @@ else()
     set(CMAKE_CUDA_ARCHITECTURES ${architectures} CACHE STRING "GPU architectures")
   endif()
   enable_language(CUDA)
+  # Compiled and not linked: the library itself is loaded when a GPU is asked for.
   include(CheckSymbolExists)
   set(CMAKE_REQUIRED_INCLUDES ${CUDAToolkit_INCLUDE_DIRS})
+  set(CMAKE_TRY_COMPILE_TARGET_TYPE STATIC_LIBRARY)
   check_symbol_exists(cusolverDnXsyevBatched cusolverDn.h CFAA_CUSOLVER_HAS_BATCHED_SYEV)
+  unset(CMAKE_TRY_COMPILE_TARGET_TYPE)
   unset(CMAKE_REQUIRED_INCLUDES)
   if(NOT CFAA_CUSOLVER_HAS_BATCHED_SYEV)
     message(FATAL_ERROR "The cuSOLVER of CUDA ${CUDAToolkit_VERSION} has no "
