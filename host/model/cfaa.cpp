@@ -69,13 +69,13 @@ Cfaa<T>::Cfaa(Context& context, const ModelOptions& options, const AlignmentOpti
               const ModelShape& shape, const BatchShape& batch_shape)
     : options_(options),
       batch_shape_(batch_shape),
-      towers_(context, options_, trained_shape(shape, batch_shape), parameters_),
-      scorer_(options_, parameters_),
+      encoder_(make_encoder<T>(context, options_, trained_shape(shape, batch_shape), parameters_)),
+      scorer_(make_pair_scorer<T>(context, options_, parameters_)),
       score_loss_(context, {2}),
       score_norm_(context, {1}),
       score_(context, {batch_shape.all_rows()}) {
-  auto losses =
-      make_losses<T>(context, options_.losses, alignment, options_.dim, batch_shape, parameters_);
+  auto losses = make_losses<T>(context, options_.losses, alignment, options_.z_columns(),
+                               batch_shape, parameters_);
   const std::vector<LossTerm> used = options_.losses.used();
   for (std::size_t i = 0; i < losses.size(); ++i) {
     terms_.push_back({std::move(losses[i]), static_cast<std::size_t>(used[i].phase),
@@ -92,23 +92,24 @@ template <class T>
 MatrixView<T> Cfaa<T>::tower_rows(MatrixView<T> z, std::size_t domain, std::size_t side,
                                   int64_t rows) const {
   const int64_t first = domain == kSource ? 0 : batch_shape_.rows(kSource);
-  return {z.data + first * z.stride[0] + static_cast<int64_t>(side) * options_.dim,
-          {rows, options_.dim},
-          z.stride};
+  const int64_t width = options_.z_columns();
+  return {
+      z.data + first * z.stride[0] + static_cast<int64_t>(side) * width, {rows, width}, z.stride};
 }
 
 template <class T>
-void Cfaa<T>::run_towers(Context& context, const Batch<T>& batch, const StepState* state,
-                         MathMode math, StepArrays<T>& arrays) {
-  arrays.z = context.scratch().template take<T, 2>({batch_shape_.all_rows(), 2 * options_.dim});
+void Cfaa<T>::run_encoder(Context& context, const Batch<T>& batch, const StepState* state,
+                          MathMode math, StepArrays<T>& arrays) {
+  arrays.z =
+      context.scratch().template take<T, 2>({batch_shape_.all_rows(), 2 * options_.z_columns()});
   for (std::size_t d = 0; d < 2; ++d) {
     for (std::size_t s = 0; batch_shape_.used[d] && s < 2; ++s) {
-      arrays.towers.push_back(towers_.prepare(context, d, s, batch.domain[d].side[s],
+      arrays.runs.push_back(encoder_->prepare(context, d, s, batch.domain[d].side[s],
                                               tower_rows(arrays.z, d, s, batch_shape_.rows(d))));
     }
   }
-  if (!towers_.has_layers()) fill_zero(context, arrays.z);
-  towers_.forward(context, arrays.towers, state, math);
+  fill_zero(context, arrays.z);
+  encoder_->forward(context, arrays.runs, state, math);
 }
 
 template <class T>
@@ -128,12 +129,13 @@ void Cfaa<T>::start_parameters(Context& context, uint64_t seed) {
   };
   for (std::size_t d = 0; d < 2; ++d) {
     if (d == kTarget && shares_source()) continue;
-    for (std::size_t s = 0; s < 2; ++s) start_layers(towers_.weights(d, s));
+    for (std::size_t s = 0; s < 2; ++s) start_layers(encoder_->layers(d, s).weight);
   }
-  start_layers(scorer_.weights());
+  start_layers(scorer_->weights());
   for (const Term& term : terms_) {
     for (const std::vector<int>& weights : term.loss->layers()) start_layers(weights);
   }
+  encoder_->start(context);
 }
 
 template <class T>
@@ -141,12 +143,13 @@ void Cfaa<T>::initialize(Context& context, const Batch<T>& batch, uint64_t seed)
   start_parameters(context, seed);
   const Arena::Scope scope(context.scratch());
   StepArrays<T> first;
-  run_towers(context, batch, nullptr, MathMode::fp32, first);
-  for (const TowerRun<T>& run : first.towers) {
-    if ((run.domain == kTarget && shares_source()) || !towers_.has_layers()) continue;
-    const double found = deviation(context, run.z);
+  run_encoder(context, batch, nullptr, MathMode::fp32, first);
+  for (const auto& run : first.runs) {
+    const std::vector<int>& layers = encoder_->layers(run->domain, run->side).weight;
+    if ((run->domain == kTarget && shares_source()) || layers.empty()) continue;
+    const double found = deviation(context, run->z);
     if (!(found > 0)) continue;
-    const MatrixView<T> weight = parameters_.weight(towers_.last_layer(run.domain, run.side));
+    const MatrixView<T> weight = parameters_.weight(layers.back());
     std::vector<T> values = to_host(context, weight);
     for (T& value : values) value = static_cast<T>(value * (options_.output_scale / found));
     context.runtime().copy_from_host(weight.data, values.data(), values.size() * sizeof(T));
@@ -167,8 +170,9 @@ void Cfaa<T>::copy_source(Context& context) {
     }
   };
   for (std::size_t s = 0; s < 2; ++s) {
-    copy(towers_.weights(kSource, s), towers_.weights(kTarget, s));
-    copy(towers_.biases(kSource, s), towers_.biases(kTarget, s));
+    const EncoderLayers &from = encoder_->layers(kSource, s), &to = encoder_->layers(kTarget, s);
+    copy(from.weight, to.weight);
+    copy(from.bias, to.bias);
   }
 }
 
@@ -191,7 +195,8 @@ void Cfaa<T>::run_scorer(Context& context, const Batch<T>& batch, ScoreLoss loss
   arrays.score = score_;
   arrays.score_loss = score_loss_;
   arrays.dscore = context.scratch().template take<T, 1>(score_.shape());
-  const std::vector<MatrixView<T>> hidden = scorer_.forward(context, arrays.z, score_, math);
+  const std::vector<MatrixView<T>> kept =
+      scorer_->forward(context, arrays.z, score_, batch.state, math);
   score_loss_.fill_zero();
   for (std::size_t d = 0; d < 2; ++d) {
     if (!batch_shape_.used[d]) continue;
@@ -209,7 +214,7 @@ void Cfaa<T>::run_scorer(Context& context, const Batch<T>& batch, ScoreLoss loss
   }
   run_score_losses(context, batch, math, arrays, done);
   arrays.dz = context.scratch().template take<T, 2>(arrays.z.shape);
-  scorer_.backward(context, arrays.z, hidden, score_, arrays.dscore, arrays.dz, math);
+  scorer_->backward(context, arrays.z, kept, score_, arrays.dscore, arrays.dz, batch.state, math);
   score_norm_.fill_zero();
   gradient_norm<T>(context, arrays.dz, nullptr, score_norm_.view().data);
 }
@@ -262,7 +267,7 @@ template <class T>
 void Cfaa<T>::run_loss(Context& context, Term& term, const Batch<T>& batch, const double* weight,
                        MathMode math, StepArrays<T>& arrays) {
   LossInput<T> input = loss_input(term, batch, math, arrays);
-  const int64_t dim = options_.dim;
+  const int64_t dim = options_.z_columns();
   const int64_t source = input.z[kSource][kUser].rows(), target = input.z[kTarget][kUser].rows();
   arrays.loss = term.value;
   arrays.loss_gradient = context.scratch().template take<T, 2>({2 * (source + target), dim});
@@ -291,10 +296,11 @@ template <class T>
 void Cfaa<T>::run_backward(Context& context, const Batch<T>& batch, MathMode math,
                            StepArrays<T>& arrays) {
   std::vector<MatrixView<T>> dz;
-  for (const TowerRun<T>& run : arrays.towers) {
-    dz.push_back(tower_rows(arrays.dz, run.domain, run.side, run.z.rows()));
+  for (const auto& run : arrays.runs) {
+    dz.push_back(tower_rows(arrays.dz, run->domain, run->side, run->z.rows()));
   }
-  arrays.tables = towers_.backward(context, arrays.towers, dz, batch, batch.state, math);
+  arrays.tables =
+      encoder_->backward(context, EncoderRuns<T>(arrays.runs), dz, batch, batch.state, math);
 }
 
 template <class T>
@@ -311,7 +317,7 @@ void Cfaa<T>::step(Context& context, const Batch<T>& batch, ScoreLoss loss, Math
   for (int group = 0; group < parameters_.groups(); ++group) {
     fill_zero(context, parameters_.dense_gradient(group));
   }
-  run_towers(context, batch, batch.state, math, arrays);
+  run_encoder(context, batch, batch.state, math, arrays);
   done("towers");
   run_scorer(context, batch, loss, math, arrays, done);
   done("scorer");
@@ -402,9 +408,9 @@ template <class T>
 void Cfaa<T>::embed(Context& context, std::size_t domain, std::size_t side,
                     const SideBatch<T>& batch, MatrixView<T> z) const {
   const Arena::Scope scope(context.scratch());
-  const TowerRun<T> run = towers_.prepare(context, domain, side, batch, z);
-  if (!towers_.has_layers()) fill_zero(context, z);
-  towers_.forward(context, std::span(&run, 1), nullptr, MathMode::fp32);
+  const std::unique_ptr<EncoderRun<T>> run = encoder_->prepare(context, domain, side, batch, z);
+  fill_zero(context, z);
+  encoder_->forward(context, std::span(&run, 1), nullptr, MathMode::fp32);
 }
 
 template class Cfaa<float>;

@@ -2,7 +2,7 @@
 
 // The whole model and one step of its training:
 //
-//   Z = towers(batch),   L = L_C(scorer(Z)) + sum of the losses on Z, each with its weight
+//   Z = encoder(batch),   L = L_C(scorer(Z)) + sum of the losses on Z, each with its weight
 //
 // backward by hand, clipped, Adam. Nothing in a step waits for the device or allocates after the
 // first one: on a GPU it is captured and replayed (host/train/step_runner.h).
@@ -14,11 +14,11 @@
 #include <vector>
 
 #include "host/model/batch.h"
+#include "host/model/encoder.h"
 #include "host/model/loss.h"
 #include "host/model/pair_scorer.h"
 #include "host/model/phase.h"
 #include "host/model/step_observer.h"
-#include "host/model/towers.h"
 
 namespace cfaa {
 
@@ -53,9 +53,9 @@ class Cfaa {
 
   const ModelOptions& options() const { return options_; }
   Parameters<T>& parameters() { return parameters_; }
-  const PairScorer<T>& scorer() const { return scorer_; }
+  const PairScorer<T>& scorer() const { return *scorer_; }
 
-  // Tables N(0, table_scale^2), layers by He; then the last layer of each tower is scaled so that Z
+  // Tables N(0, table_scale^2), layers by He; then the last layer of each side is scaled so that Z
   // has the standard deviation output_scale on this batch: from there both alignment losses are of
   // the order of one. `tied_start` copies the source's towers to the target's.
   void initialize(Context& context, const Batch<T>& batch, uint64_t seed);
@@ -90,8 +90,8 @@ class Cfaa {
   using Done = std::function<void(const std::string& part)>;
 
   // The parts of a step, each from what the ones before left in `arrays`.
-  void run_towers(Context& context, const Batch<T>& batch, const StepState* state, MathMode math,
-                  StepArrays<T>& arrays);
+  void run_encoder(Context& context, const Batch<T>& batch, const StepState* state, MathMode math,
+                   StepArrays<T>& arrays);
   void run_scorer(Context& context, const Batch<T>& batch, ScoreLoss loss, MathMode math,
                   StepArrays<T>& arrays, const Done& done);
   void run_score_losses(Context& context, const Batch<T>& batch, MathMode math,
@@ -112,15 +112,15 @@ class Cfaa {
   bool shares_source() const {
     return options_.towers == TowerSharing::shared && batch_shape_.used[kSource];
   }
-  // The first rows of z (or dz) that belong to a tower.
+  // The first rows of z (or dz) that belong to a side of a domain.
   MatrixView<T> tower_rows(MatrixView<T> z, std::size_t domain, std::size_t side,
                            int64_t rows) const;
 
   ModelOptions options_;
   BatchShape batch_shape_;
   Parameters<T> parameters_;
-  Towers<T> towers_;
-  PairScorer<T> scorer_;
+  std::unique_ptr<Encoder<T>> encoder_;
+  std::unique_ptr<PairScorer<T>> scorer_;
   std::vector<Term> terms_;
   std::size_t phase_index_ = 0;
   Phase phase_;

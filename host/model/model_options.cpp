@@ -2,10 +2,21 @@
 
 #include <algorithm>
 
+#include "host/core/error.h"
+
 namespace cfaa {
 
 bool ModelOptions::has(const char* input) const {
   return std::find(inputs.begin(), inputs.end(), input) != inputs.end();
+}
+
+void ModelOptions::check() const {
+  if (scorer_dropout > 0 && (scorer == ScorerKind::dot || scorer == ScorerKind::none)) {
+    throw Error(
+        "model.scorer_dropout is above 0, and model.scorer has nothing to leave out: set it to "
+        "mlp, "
+        "mlp+dot, fm or gated_product, or model.scorer_dropout to 0");
+  }
 }
 
 OptionSet model_option_set(ModelOptions& options) {
@@ -50,10 +61,22 @@ OptionSet model_option_set(ModelOptions& options) {
           {{"separate", TowerSharing::separate},
            {"tied_start", TowerSharing::tied_start},
            {"shared", TowerSharing::shared}});
-  set.add("scorer", options.scorer, "how a pair is scored: an MLP on both, their product, or both",
-          {{"mlp", ScorerKind::mlp}, {"dot", ScorerKind::dot}, {"mlp+dot", ScorerKind::mlp_dot}});
+  set.add("scorer", options.scorer,
+          "how a pair is scored: not at all (signals do), an MLP on both, their product, both, a "
+          "factorisation machine (DeepCoNN), a weighted sum of positive products (NARRE)",
+          {{"none", ScorerKind::none},
+           {"mlp", ScorerKind::mlp},
+           {"dot", ScorerKind::dot},
+           {"mlp+dot", ScorerKind::mlp_dot},
+           {"fm", ScorerKind::fm},
+           {"gated_product", ScorerKind::gated_product}});
   set.add("scorer_layers", options.scorer_layers, "hidden layers of the MLP scorer",
           between(1, 8192));
+  set.add("scorer_dropout", options.scorer_dropout,
+          "share left out in training of what the MLP reads, of the machine's factors, of the "
+          "gated products",
+          between(0, 0.95));
+  set.add("factors", options.factors, "factors of the factorisation machine", between(1, 4096));
   set.add("table_scale", options.table_scale, "initial standard deviation of the tables",
           positive());
   set.add("output_scale", options.output_scale,

@@ -16,9 +16,11 @@ enum class Residual { none, id, id_history };
 enum class HistoryPooling { sum, mean };
 enum class HistoryLabels { ignore, signs, split };
 enum class ReviewScale { raw, unit, standardize };
-enum class ScorerKind { mlp, dot, mlp_dot };
+enum class EncoderKind { towers };
+enum class ScorerKind { none, mlp, dot, mlp_dot, fm, gated_product };
 
 struct ModelOptions {
+  EncoderKind encoder = EncoderKind::towers;
   int64_t dim = 300;
   std::vector<std::string> inputs = {"id", "history", "review"};
   int64_t id_dim = 0, history_dim = 0;  // 0: dim
@@ -34,17 +36,25 @@ struct ModelOptions {
   TowerSharing towers = TowerSharing::tied_start;
   ScorerKind scorer = ScorerKind::mlp_dot;
   std::vector<int64_t> scorer_layers = {64};
+  double scorer_dropout = 0;
+  int64_t factors = 8;
   double table_scale = 0.1;
   double output_scale = 0.1;
   LossOptions losses;  // a section of their own
 
   bool has(const char* input) const;
-  int64_t id_columns() const { return !has("id") ? 0 : id_dim > 0 ? id_dim : dim; }
+  // Error where values do not go together.
+  void check() const;
+  // Of a row of Z: the attributes and, where the scorer wants one, the bias of a user or an item.
+  int64_t z_columns() const { return scorer == ScorerKind::gated_product ? dim + 1 : dim; }
+  int64_t id_columns() const { return !has("id") ? 0 : id_dim > 0 ? id_dim : z_columns(); }
   int64_t history_columns() const {
-    return !has("history") ? 0 : history_dim > 0 ? history_dim : dim;
+    return !has("history") ? 0 : history_dim > 0 ? history_dim : z_columns();
   }
-  bool mlp() const { return scorer != ScorerKind::dot; }
-  bool dot() const { return scorer != ScorerKind::mlp; }
+  // Reviews as the vectors that `embed` made.
+  bool reads_vectors() const { return has("review"); }
+  bool mlp() const { return scorer == ScorerKind::mlp || scorer == ScorerKind::mlp_dot; }
+  bool dot() const { return scorer == ScorerKind::dot || scorer == ScorerKind::mlp_dot; }
 };
 
 OptionSet model_option_set(ModelOptions& options);

@@ -20,12 +20,11 @@ void NamedArrays<T>::part_done(std::string_view part, const StepArrays<T>& array
           {});
     return;
   }
-  for (const TowerRun<T>& run : arrays.towers) {
-    const std::string name = tower_name(run.domain, run.side);
-    show_("x." + name, run.x, {});
-    for (std::size_t l = 0; l < run.hidden.size(); ++l) {
-      show_("hidden" + std::to_string(l) + "." + name, run.hidden[l], {});
-    }
+  for (const auto& run : arrays.runs) {
+    const std::string name = tower_name(run->domain, run->side);
+    run->show([&](const std::string& array, MatrixView<const T> values) {
+      show_(array + "." + name, values, {});
+    });
   }
   show_("z", arrays.z, {});
   show_("score", as_row(arrays.score), {});

@@ -4,25 +4,26 @@
 // says otherwise, a step that is watched waits for the device after every part.
 
 #include <functional>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "host/model/batch.h"
+#include "host/model/encoder.h"
 #include "host/model/loss.h"
 #include "host/model/parameters.h"
-#include "host/model/towers.h"
 
 namespace cfaa {
 
 // The arrays of a step, on the device; empty until their part is done.
 template <class T>
 struct StepArrays {
-  std::vector<TowerRun<T>> towers;  // of the domains trained on: user, item
-  MatrixView<T> z, dz;              // (all rows, 2 D), users in the left half
-  VectorView<T> score, dscore;      // (all rows)
-  VectorView<T> score_loss;         // (2) L_C of the source and of the target
-  VectorView<T> loss;               // (1) of the loss whose part was done last
+  std::vector<std::unique_ptr<EncoderRun<T>>> runs;  // of the domains trained on: user, item
+  MatrixView<T> z, dz;                               // (all rows, 2 D), users in the left half
+  VectorView<T> score, dscore;                       // (all rows)
+  VectorView<T> score_loss;                          // (2) L_C of the source and of the target
+  VectorView<T> loss;                                // (1) of the loss whose part was done last
   // Its own: (4 R, D), source and target users, then items; (1, all rows) of scores.
   MatrixView<T> loss_gradient;
   LossRows loss_rows = LossRows::interactions;

@@ -23,14 +23,10 @@ uint64_t dropout_layer(std::size_t layer, std::size_t domain, std::size_t side) 
 
 }  // namespace
 
-std::string tower_name(std::size_t domain, std::size_t side) {
-  return std::string(domain == kSource ? "source" : "target") + (side == kUser ? ".user" : ".item");
-}
-
-int64_t ModelShape::history_rows(const ModelOptions& options, std::size_t domain,
-                                 std::size_t side) const {
-  const int64_t others = count[domain][1 - side];
-  return options.history_labels == HistoryLabels::split ? 2 * others : others;
+template <class T>
+void TowerRun<T>::show(const typename EncoderRun<T>::Show& show) const {
+  show("x", x);
+  for (std::size_t l = 0; l < hidden.size(); ++l) show("hidden" + std::to_string(l), hidden[l]);
 }
 
 template <class T>
@@ -39,7 +35,7 @@ Towers<T>::Towers(Context& context, const ModelOptions& options, const ModelShap
     : options_(options), parameters_(parameters) {
   id_columns_ = options.id_columns();
   history_columns_ = options.history_columns();
-  if (options.has("review")) review_columns_ = shape.review_dim + 1;
+  if (options.reads_vectors()) review_columns_ = shape.review_dim + 1;
   input_dim_ = id_columns_ + history_columns_ + review_columns_;
   if (input_dim_ == 0) throw Error("model.inputs is empty; a tower needs id, history or review");
   choose_skipped();
@@ -57,18 +53,17 @@ Towers<T>::Towers(Context& context, const ModelOptions& options, const ModelShap
                                              shape.history_rows(options, d, s), history_columns_);
       }
       if (shared && d == kTarget && shape.used[kSource]) {
-        tower.weight = tower_[kSource][s].weight;
-        tower.bias = tower_[kSource][s].bias;
+        tower.layers = tower_[kSource][s].layers;
         continue;
       }
       if (!has_layers()) continue;
       const std::string prefix = shared ? (s == kUser ? "user" : "item") : name;
       int64_t width = input_dim_ - skipped_;
       for (std::size_t l = 0; l <= options.layers.size(); ++l) {
-        const int64_t out = l < options.layers.size() ? options.layers[l] : options.dim;
-        tower.weight.push_back(
+        const int64_t out = l < options.layers.size() ? options.layers[l] : options.z_columns();
+        tower.layers.weight.push_back(
             parameters.add_layer(fmt::format("{}.layer{}.weight", prefix, l), out, width));
-        tower.bias.push_back(
+        tower.layers.bias.push_back(
             parameters.add_layer(fmt::format("{}.layer{}.bias", prefix, l), 1, out));
         width = out;
       }
@@ -81,12 +76,12 @@ void Towers<T>::choose_skipped() {
   if (options_.residual == Residual::none) return;
   const int64_t histories = options_.residual == Residual::id_history ? history_columns_ : 0;
   skipped_ = id_columns_ + histories;
-  const auto fits = [&](int64_t size) { return size == 0 || size == options_.dim; };
+  const auto fits = [&](int64_t size) { return size == 0 || size == options_.z_columns(); };
   if (fits(id_columns_) && fits(histories)) return;
   throw Error(
       fmt::format("model.residual adds rows to Z, so they must have its size: set model.id_dim and "
                   "model.history_dim to 0 or {}, or model.residual to none",
-                  options_.dim));
+                  options_.z_columns()));
 }
 
 template <class T>
@@ -95,11 +90,13 @@ MatrixView<T> Towers<T>::layers_input(const TowerRun<T>& run) const {
 }
 
 template <class T>
-TowerRun<T> Towers<T>::prepare(Context& context, std::size_t domain, std::size_t side,
-                               const SideBatch<T>& batch, MatrixView<T> z) const {
+std::unique_ptr<EncoderRun<T>> Towers<T>::prepare(Context& context, std::size_t domain,
+                                                  std::size_t side, const SideBatch<T>& batch,
+                                                  MatrixView<T> z) const {
   const Tower& tower = tower_[domain][side];
-  TowerRun<T> run{
-      domain, side, context.scratch().template take<T, 2>({z.rows(), input_dim_}), {}, z};
+  auto made = std::make_unique<TowerRun<T>>(domain, side, z);
+  TowerRun<T>& run = *made;
+  run.x = context.scratch().template take<T, 2>({z.rows(), input_dim_});
   for (std::size_t l = 0; has_layers() && l < options_.layers.size(); ++l) {
     run.hidden.push_back(context.scratch().template take<T, 2>({z.rows(), options_.layers[l]}));
   }
@@ -117,37 +114,40 @@ TowerRun<T> Towers<T>::prepare(Context& context, std::size_t domain, std::size_t
   if (review_columns_ > 0) {
     review_input<T>(context, batch.review, columns(run.x, first, review_columns_));
   }
-  return run;
+  return made;
 }
 
 template <class T>
-void Towers<T>::forward(Context& context, std::span<const TowerRun<T>> runs, const StepState* state,
+void Towers<T>::forward(Context& context, EncoderRuns<T> runs, const StepState* state,
                         MathMode math) const {
   for (std::size_t l = 0; has_layers() && l <= options_.layers.size(); ++l) {
     const bool last = l == options_.layers.size();
     std::vector<LinearLayer<T>> layers;
-    for (const TowerRun<T>& run : runs) {
-      const Tower& tower = tower_[run.domain][run.side];
+    for (const auto& each : runs) {
+      const TowerRun<T>& run = own(each);
+      const EncoderLayers& of = tower_[run.domain][run.side].layers;
       layers.push_back({l == 0 ? layers_input(run) : run.hidden[l - 1],
-                        parameters_.weight(tower.weight[l]), parameters_.bias(tower.bias[l]),
+                        parameters_.weight(of.weight[l]), parameters_.bias(of.bias[l]),
                         last ? run.z : run.hidden[l]});
     }
     grouped_linear<T>(context, layers, last ? Activation::none : Activation::relu, math);
     if (last || state == nullptr) continue;
-    for (const TowerRun<T>& run : runs) {
+    for (const auto& each : runs) {
+      const TowerRun<T>& run = own(each);
       dropout<T>(context, options_.dropout, state, dropout_layer(l, run.domain, run.side),
                  run.hidden[l]);
     }
   }
-  for (const TowerRun<T>& run : runs) {
-    for (int64_t first = 0; first < skipped_; first += options_.dim) {
-      add_scaled<T>(context, nullptr, columns(run.x, first, options_.dim), run.z);
+  const int64_t width = options_.z_columns();
+  for (const auto& run : runs) {
+    for (int64_t first = 0; first < skipped_; first += width) {
+      add_scaled<T>(context, nullptr, columns(own(run).x, first, width), run->z);
     }
   }
 }
 
 template <class T>
-void Towers<T>::layer_backward(Context& context, std::span<const TowerRun<T>> runs,
+void Towers<T>::layer_backward(Context& context, EncoderRuns<T> runs,
                                std::span<const MatrixView<T>> dy, std::span<const MatrixView<T>> dx,
                                std::size_t layer, MathMode math) const {
   const bool last = layer == options_.layers.size();
@@ -157,10 +157,10 @@ void Towers<T>::layer_backward(Context& context, std::span<const TowerRun<T>> ru
     std::vector<LinearLayer<T>> layers;
     std::vector<LinearGradient<T>> gradients;
     for (std::size_t i = 0; i < runs.size(); ++i) {
-      const TowerRun<T>& run = runs[i];
+      const TowerRun<T>& run = own(runs[i]);
       if (shared && run.domain != pass) continue;
-      const Tower& tower = tower_[run.domain][run.side];
-      const int weight = tower.weight[layer], bias = tower.bias[layer];
+      const EncoderLayers& of = tower_[run.domain][run.side].layers;
+      const int weight = of.weight[layer], bias = of.bias[layer];
       layers.push_back({layer == 0 ? layers_input(run) : run.hidden[layer - 1],
                         parameters_.weight(weight), parameters_.bias(bias),
                         last ? run.z : run.hidden[layer]});
@@ -174,8 +174,7 @@ void Towers<T>::layer_backward(Context& context, std::span<const TowerRun<T>> ru
 }
 
 template <class T>
-std::vector<TableGradient<T>> Towers<T>::backward(Context& context,
-                                                  std::span<const TowerRun<T>> runs,
+std::vector<TableGradient<T>> Towers<T>::backward(Context& context, EncoderRuns<T> runs,
                                                   std::span<const MatrixView<T>> dz,
                                                   const Batch<T>& batch, const StepState* state,
                                                   MathMode math) const {
@@ -183,14 +182,14 @@ std::vector<TableGradient<T>> Towers<T>::backward(Context& context,
   std::vector<MatrixView<T>> dy(dz.begin(), dz.end()), dx;
   for (std::size_t l = options_.layers.size(); has_layers() && l > 0; --l) {
     dx.clear();
-    for (const TowerRun<T>& run : runs) {
-      dx.push_back(arena.take<T, 2>(run.hidden[l - 1].shape));
+    for (const auto& run : runs) {
+      dx.push_back(arena.take<T, 2>(own(run).hidden[l - 1].shape));
     }
     layer_backward(context, runs, dy, dx, l, math);
     if (state != nullptr) {
       for (std::size_t i = 0; i < runs.size(); ++i) {
         dropout<T>(context, options_.dropout, state,
-                   dropout_layer(l - 1, runs[i].domain, runs[i].side), dx[i]);
+                   dropout_layer(l - 1, runs[i]->domain, runs[i]->side), dx[i]);
       }
     }
     dy = dx;
@@ -199,7 +198,7 @@ std::vector<TableGradient<T>> Towers<T>::backward(Context& context,
   const int64_t learned = id_columns_ + history_columns_ - skipped_;
   dx.clear();
   if (learned > 0) {
-    for (const TowerRun<T>& run : runs) dx.push_back(arena.take<T, 2>({run.x.rows(), learned}));
+    for (const auto& run : runs) dx.push_back(arena.take<T, 2>({run->z.rows(), learned}));
   }
   if (has_layers()) layer_backward(context, runs, dy, dx, 0, math);
 
@@ -211,8 +210,8 @@ std::vector<TableGradient<T>> Towers<T>::backward(Context& context,
     tables.push_back({table, touched, gradient});
   };
   for (std::size_t i = 0; i < runs.size(); ++i) {
-    const Tower& tower = tower_[runs[i].domain][runs[i].side];
-    const SideBatch<T>& side = batch.domain[runs[i].domain].side[runs[i].side];
+    const Tower& tower = tower_[runs[i]->domain][runs[i]->side];
+    const SideBatch<T>& side = batch.domain[runs[i]->domain].side[runs[i]->side];
     const auto gradient_of = [&](int64_t first, int64_t count) {
       return first < skipped_ ? dz[i] : columns(dx[i], first - skipped_, count);
     };
@@ -224,6 +223,8 @@ std::vector<TableGradient<T>> Towers<T>::backward(Context& context,
   return tables;
 }
 
+template struct TowerRun<float>;
+template struct TowerRun<double>;
 template class Towers<float>;
 template class Towers<double>;
 

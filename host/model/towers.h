@@ -10,92 +10,59 @@
 //
 // Shapes are equal, so each layer of all four is one grouped product.
 
+#include <memory>
 #include <span>
-#include <string>
 #include <vector>
 
-#include "host/core/context.h"
-#include "host/core/math_mode.h"
-#include "host/model/batch.h"
-#include "host/model/model_options.h"
-#include "host/model/parameters.h"
+#include "host/model/encoder.h"
 
 namespace cfaa {
 
-struct ModelShape {
-  PerDomain<PerSide<int64_t>> count{};  // users and items of each domain
-  int64_t review_dim = 0;               // 0 where `inputs` has no review
-  PerDomain<bool> used = {true, true};  // the others have no towers
-
-  // Rows of a side's history table: a user's history is of items, an item's of users.
-  int64_t history_rows(const ModelOptions& options, std::size_t domain, std::size_t side) const;
-};
-
-// What one tower read and computed; lives in the arena.
 template <class T>
-struct TowerRun {
-  std::size_t domain = 0, side = 0;
+struct TowerRun final : EncoderRun<T> {
+  using EncoderRun<T>::EncoderRun;
+  void show(const typename EncoderRun<T>::Show& show) const override;
+
   MatrixView<T> x;                    // (R, input)
   std::vector<MatrixView<T>> hidden;  // (R, layer) each, after ReLU and dropout
-  MatrixView<T> z;                    // (R, D), rows may be padded
-};
-
-// The gradient of a table's touched rows; lives in the arena.
-template <class T>
-struct TableGradient {
-  int table;  // of Parameters
-  TouchedRows<T> touched;
-  MatrixView<T> gradient;  // (capacity, columns), the first touched.count rows
 };
 
 template <class T>
-class Towers {
+class Towers final : public Encoder<T> {
  public:
   Towers(Context& context, const ModelOptions& options, const ModelShape& shape,
          Parameters<T>& parameters);
 
-  // Not where every input passes them by: Z is then a sum of rows.
-  bool has_layers() const { return skipped_ < input_dim_; }
-
-  // Takes x and hidden from the arena. `forward` writes z (adds to it where there are no layers);
-  // with `state`, dropout is applied.
-  TowerRun<T> prepare(Context& context, std::size_t domain, std::size_t side,
-                      const SideBatch<T>& batch, MatrixView<T> z) const;
-  void forward(Context& context, std::span<const TowerRun<T>> runs, const StepState* state,
-               MathMode math) const;
-
-  // dz, one for each run, is used up. Adds to the layers' gradients and returns the tables'.
-  std::vector<TableGradient<T>> backward(Context& context, std::span<const TowerRun<T>> runs,
+  std::unique_ptr<EncoderRun<T>> prepare(Context& context, std::size_t domain, std::size_t side,
+                                         const SideBatch<T>& batch, MatrixView<T> z) const override;
+  void forward(Context& context, EncoderRuns<T> runs, const StepState* state,
+               MathMode math) const override;
+  std::vector<TableGradient<T>> backward(Context& context, EncoderRuns<T> runs,
                                          std::span<const MatrixView<T>> dz, const Batch<T>& batch,
-                                         const StepState* state, MathMode math) const;
-
-  // Starts the layers of a tower from random numbers; the tables are started by the model.
-  int last_layer(std::size_t domain, std::size_t side) const {
-    return tower_[domain][side].weight.back();
-  }
-  // Weight and bias layers of a tower, first to last.
-  const std::vector<int>& weights(std::size_t domain, std::size_t side) const {
-    return tower_[domain][side].weight;
-  }
-  const std::vector<int>& biases(std::size_t domain, std::size_t side) const {
-    return tower_[domain][side].bias;
+                                         const StepState* state, MathMode math) const override;
+  const EncoderLayers& layers(std::size_t domain, std::size_t side) const override {
+    return tower_[domain][side].layers;
   }
 
  private:
   struct Tower {
-    std::vector<int> weight, bias;
+    EncoderLayers layers;
     int id = -1, history = -1;  // tables
   };
+  static const TowerRun<T>& own(const std::unique_ptr<EncoderRun<T>>& run) {
+    return static_cast<const TowerRun<T>&>(*run);
+  }
 
+  // Not where every input passes them by: Z is then a sum of rows.
+  bool has_layers() const { return skipped_ < input_dim_; }
   // Sets skipped_ by model.residual; Error where rows that pass the layers are not as wide as z.
   void choose_skipped();
   // The columns of x that the layers read: all but the first `skipped_`, which are added to z.
   MatrixView<T> layers_input(const TowerRun<T>& run) const;
 
   // dX of the columns that are learned (id and history, first in x).
-  void layer_backward(Context& context, std::span<const TowerRun<T>> runs,
-                      std::span<const MatrixView<T>> dy, std::span<const MatrixView<T>> dx,
-                      std::size_t layer, MathMode math) const;
+  void layer_backward(Context& context, EncoderRuns<T> runs, std::span<const MatrixView<T>> dy,
+                      std::span<const MatrixView<T>> dx, std::size_t layer, MathMode math) const;
 
   const ModelOptions& options_;
   Parameters<T>& parameters_;
@@ -103,8 +70,5 @@ class Towers {
   int64_t skipped_ = 0;
   PerDomain<PerSide<Tower>> tower_;
 };
-
-// "source.user", "target.item", ...
-std::string tower_name(std::size_t domain, std::size_t side);
 
 }  // namespace cfaa

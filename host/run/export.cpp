@@ -119,7 +119,10 @@ Contents embedding_contents(RankingModel& model, const ScorerArrays& scorer) {
     }
     for (const std::size_t side : {kUser, kItem}) {
       const std::string name = domain.name + (side == kUser ? "_users" : "_items");
-      all.arrays.push_back({name, {vectors.count[side], vectors.dim}, std::move(vectors.z[side])});
+      const bool own = vectors.ranking_dim > 0;
+      all.arrays.push_back({name,
+                            {vectors.count[side], own ? vectors.ranking_dim : vectors.dim},
+                            std::move(own ? vectors.ranking[side] : vectors.z[side])});
       all.ids.push_back({name, side == kUser ? &domain.users : &domain.items});
     }
   }

@@ -52,7 +52,7 @@ BatchAssembler<T>::BatchAssembler(const TrainingData& data, const ModelOptions& 
   const ModelShape sizes = model_shape(data);
   shape_.n = train.batch_size;
   shape_.negatives = train.negatives();
-  shape_.review_dim = model.has("review") ? sizes.review_dim : 0;
+  shape_.review_dim = model.reads_vectors() ? sizes.review_dim : 0;
   shape_.losses = std::ssize(losses_);
   shape_.groups += std::count_if(losses_.begin(), losses_.end(),
                                  [](const LossTerm& term) { return term.owns_layers(); });

@@ -16,8 +16,8 @@
 
 #include "host/core/context.h"
 #include "host/model/batch.h"
+#include "host/model/encoder.h"
 #include "host/model/model_options.h"
-#include "host/model/towers.h"
 #include "host/train/negative_sampler.h"
 #include "host/train/neighbours.h"
 #include "host/train/review_vectors.h"

@@ -115,6 +115,10 @@ void RunConfig::check() const {
     }
   }
   check_phases();
+  model.check();
+  if (model.scorer == ScorerKind::none && signals.use.empty()) {
+    throw Error("model.scorer is none, and signals.use is []: nothing would score a pair");
+  }
   if (model.losses.term("horizontal").used() && model.dim < 2) {
     throw Error("model.dim is 1; the horizontal loss compares graphs and needs at least 2");
   }

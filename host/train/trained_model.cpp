@@ -172,10 +172,15 @@ DomainEmbeddings embed_domain(Context& context, const Cfaa<T>& model, BatchAssem
   shape.negatives = {0, 0};
   const BatchLayout<T> layout(shape);
   BatchMemory memory(context, layout.bytes());
-  const Tensor<T, 2> z(context, {kBlockRows, model.options().dim});
-
   DomainEmbeddings result;
-  result.dim = model.options().dim;
+  result.dim = model.options().z_columns();
+  result.ranking_dim = model.scorer().ranking_columns();
+  const Tensor<T, 2> z(context, {kBlockRows, result.dim});
+  const Tensor<T, 2> ranking(context, {kBlockRows, std::max<int64_t>(result.ranking_dim, 1)});
+  const auto append = [](const Tensor<T, 2>& block, int64_t rows, std::vector<float>& all) {
+    const std::vector<T> values = block.to_host();
+    all.insert(all.end(), values.begin(), values.begin() + rows * block.shape()[1]);
+  };
   for (std::size_t side = 0; side < 2; ++side) {
     const int64_t count = assembler.count(domain, side);
     result.count[side] = count;
@@ -187,8 +192,10 @@ DomainEmbeddings embed_domain(Context& context, const Cfaa<T>& model, BatchAssem
       memory.upload();
       model.embed(context, domain, side, layout.at(memory.device()).domain[domain].side[side],
                   z.view());
-      const std::vector<T> block = z.to_host();
-      result.z[side].insert(result.z[side].end(), block.begin(), block.begin() + rows * result.dim);
+      append(z, rows, result.z[side]);
+      if (result.ranking_dim == 0) continue;
+      model.scorer().ranking_rows(context, side, z.view(), ranking.view());
+      append(ranking, rows, result.ranking[side]);
     }
   }
   return result;
@@ -198,6 +205,7 @@ template <class T>
 ScorerArrays scorer_arrays(Context& context, Cfaa<T>& model) {
   ScorerArrays arrays;
   arrays.dot = model.options().dot();
+  if (!model.options().mlp()) return arrays;
   const PairScorer<T>& scorer = model.scorer();
   for (std::size_t l = 0; l < scorer.weights().size(); ++l) {
     const MatrixView<T> weight = model.parameters().weight(scorer.weights()[l]);
@@ -212,7 +220,8 @@ ScorerArrays scorer_arrays(Context& context, Cfaa<T>& model) {
 std::unique_ptr<Scorer> make_scorer(Context& context, const DomainEmbeddings& embeddings,
                                     const ScorerArrays& arrays) {
   if (arrays.layers.empty()) {
-    return std::make_unique<DotScorer<float>>(embeddings.view(kUser), embeddings.view(kItem));
+    return std::make_unique<DotScorer<float>>(embeddings.ranking_view(kUser),
+                                              embeddings.ranking_view(kItem));
   }
   const auto blocks = std::make_shared<MlpBlocks>(context, embeddings, arrays);
   return std::make_unique<BlockScorer>(

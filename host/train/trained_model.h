@@ -20,9 +20,17 @@ struct DomainEmbeddings {
   int64_t dim = 0;
   PerSide<int64_t> count{};
   PerSide<std::vector<float>> z;  // (count, dim)
+  // Rows whose dot products are the scores, where those of z are not: (count, ranking_dim).
+  int64_t ranking_dim = 0;
+  PerSide<std::vector<float>> ranking;
 
   MatrixView<const float> view(std::size_t side) const {
     return {z[side].data(), {count[side], dim}};
+  }
+  // What a scorer without an MLP ranks by.
+  MatrixView<const float> ranking_view(std::size_t side) const {
+    if (ranking_dim == 0) return view(side);
+    return {ranking[side].data(), {count[side], ranking_dim}};
   }
 };
 

@@ -331,7 +331,7 @@ TrainOutcome train(Context& context, const TrainingData& data, const RunConfig& 
 TrainingData load_training_data(const Dataset& dataset, const ModelOptions& model) {
   TrainingData data{dataset, {}, {}};
   for (std::size_t d = 0; d < 2; ++d) data.neighbours[d] = make_neighbours(data.domain(d));
-  if (!model.has("review")) return data;
+  if (!model.reads_vectors()) return data;
   auto [source, target] = load_review_sums(dataset);
   data.reviews[kSource] =
       std::make_unique<ReviewVectors>(dataset.source, std::move(source), model.review_scale);

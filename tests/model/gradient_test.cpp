@@ -221,6 +221,16 @@ TEST_P(ModelGradient, IsRightForTheTargetAlone) {
   expect_right(options, train);
 }
 
+TEST_P(ModelGradient, IsRightForTheScorersOfTheBaselines) {
+  ModelOptions options = small_model();
+  options.losses.choose(Variant::base);
+  options.scorer_dropout = 0.3;
+  for (const ScorerKind kind : {ScorerKind::mlp, ScorerKind::fm, ScorerKind::gated_product}) {
+    options.scorer = kind;
+    expect_right(options, small_training());
+  }
+}
+
 TEST_P(ModelGradient, IsRightAsPublished) {
   ModelOptions options = small_model();
   options.towers = TowerSharing::separate;

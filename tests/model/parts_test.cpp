@@ -134,7 +134,7 @@ TEST_P(PairScorers, ScoreAsPlainLoopsDo) {
     options.scorer = kind;
     options.scorer_layers = {4, 3};
     Parameters<double> parameters;
-    const PairScorer<double> scorer(options, parameters);
+    const auto scorer = make_pair_scorer<double>(*context, options, parameters);
     parameters.allocate(*context);
     if (options.mlp()) {
       const std::vector<double> weights = normal<double>(parameters.dense().size(), 3, 0, 0.5);
@@ -148,25 +148,67 @@ TEST_P(PairScorers, ScoreAsPlainLoopsDo) {
     const Tensor<double, 1> scores(*context, {rows});
     const Arena::Scope scope(context->scratch());
 
-    scorer.forward(*context, pairs.view(), scores.view(), MathMode::fp32);
+    scorer->forward(*context, pairs.view(), scores.view(), nullptr, MathMode::fp32);
 
     std::vector<double> expected;
     for (int64_t r = 0; r < rows; ++r) {
       const auto u = z.begin() + 2 * r * options.dim, v = u + options.dim;
       expected.push_back(
-          plain_score({u, v}, {v, v + options.dim}, options, *context, parameters, scorer));
+          plain_score({u, v}, {v, v + options.dim}, options, *context, parameters, *scorer));
     }
     EXPECT_TRUE(close(expected, scores.to_host(), 1e-12)) << static_cast<int>(kind);
   }
 }
 
+TEST_P(PairScorers, MakeRowsWhoseProductsAreTheScores) {
+  for (const ScorerKind kind : {ScorerKind::fm, ScorerKind::gated_product}) {
+    const auto context = make_context(GetParam(), {.threads = 2});
+    ModelOptions options = small_model();
+    options.scorer = kind;
+    options.scorer_dropout = 0.5;  // in training alone
+    Parameters<double> parameters;
+    const auto scorer = make_pair_scorer<double>(*context, options, parameters);
+    parameters.allocate(*context);
+    const std::vector<double> weights = normal<double>(parameters.dense().size(), 3, 0, 0.5);
+    context->runtime().copy_from_host(parameters.dense().data, weights.data(),
+                                      weights.size() * sizeof(double));
+    context->runtime().synchronize();
+    constexpr int64_t rows = 33;
+    const int64_t width = options.z_columns(), columns = scorer->ranking_columns();
+    const std::vector<double> z = normal<double>(rows * 2 * width, 8, 0, 1);
+    const Tensor<double, 2> pairs(*context, {rows, 2 * width}, z.data());
+    const Tensor<double, 1> scores(*context, {rows});
+    PerSide<std::vector<double>> ranking;
+    const Arena::Scope scope(context->scratch());
+
+    scorer->forward(*context, pairs.view(), scores.view(), nullptr, MathMode::fp32);
+    for (const std::size_t side : {kUser, kItem}) {
+      const Tensor<double, 2> out(*context, {rows, columns});
+      const MatrixView<double> own(pairs.view().data + static_cast<int64_t>(side) * width,
+                                   {rows, width}, {2 * width, 1});
+      scorer->ranking_rows(*context, side, own, out.view());
+      ranking[side] = out.to_host();
+    }
+
+    std::vector<double> products(rows);
+    for (std::size_t r = 0; r < products.size(); ++r) {
+      for (auto c = r * static_cast<std::size_t>(columns);
+           c < (r + 1) * static_cast<std::size_t>(columns); ++c) {
+        products[r] += ranking[kUser][c] * ranking[kItem][c];
+      }
+    }
+    EXPECT_TRUE(close(scores.to_host(), products, 1e-12)) << static_cast<int>(kind);
+  }
+}
+
 TEST(PairScorerLayers, AnMlpWithoutAHiddenLayerIsRefused) {
+  const auto context = make_context("cpu", {});
   ModelOptions options = small_model();
   options.scorer_layers = {};
   Parameters<double> parameters;
+  const auto make = [&] { make_pair_scorer<double>(*context, options, parameters); };
 
-  EXPECT_NE(error_of([&] { PairScorer<double>(options, parameters); }).find("scorer_layers"),
-            std::string::npos);
+  EXPECT_NE(error_of(make).find("scorer_layers"), std::string::npos);
 }
 
 ModelShape small_model_shape() {
@@ -181,8 +223,11 @@ TEST(Towers, ShareTheirLayersWhereAsked) {
 
   const Towers<float> towers(*context, options, small_model_shape(), parameters);
 
-  EXPECT_EQ(towers.weights(kSource, kUser), towers.weights(kTarget, kUser));
-  EXPECT_NE(towers.weights(kSource, kUser), towers.weights(kSource, kItem));
+  const auto weights = [&](std::size_t domain, std::size_t side) {
+    return towers.layers(domain, side).weight;
+  };
+  EXPECT_EQ(weights(kSource, kUser), weights(kTarget, kUser));
+  EXPECT_NE(weights(kSource, kUser), weights(kSource, kItem));
   EXPECT_EQ(parameters.layers().size(), 8u);  // weight and bias, two layers, user and item
 }
 

@@ -110,6 +110,9 @@ TEST(RunConfig, WhatDoesNotGoTogetherIsRefusedByItsKeys) {
       refusal_of({"train.domains=target", "model.variant=base", "train.target_supervision=none"}),
       "train.target_supervision"));
   EXPECT_EQ(refusal_of({"train.domains=target", "model.variant=base"}), "");
+  EXPECT_TRUE(names(refusal("model.scorer=none"), "signals.use"));
+  EXPECT_TRUE(
+      names(refusal_of({"model.scorer=dot", "model.scorer_dropout=0.5"}), "model.scorer_dropout"));
   EXPECT_TRUE(names(refusal("train.phases.second.labels=source"), "train.phases.first.steps"));
   EXPECT_TRUE(names(refusal_of({"losses.adversary.weight=1", "losses.adversary.phase=second"}),
                     "losses.adversary.phase is second"));
