@@ -1,8 +1,10 @@
 #include "cuda/device.h"
 
+#include <fmt/format.h>
+
 #include "cuda/check.h"
 #include "cuda/libraries.h"
-#include "host/core/error.h"
+#include "host/core/out_of_memory.h"
 #ifdef CFAA_EMULATED
 #include "emulator/control.h"
 #endif
@@ -78,9 +80,13 @@ void* Device::allocate(std::size_t bytes) {
     cudaGetLastError();
     std::size_t free = 0, total = 0;
     CFAA_CUDA_CHECK(cudaMemGetInfo(&free, &total));
-    throw Error("there is no room for " + std::to_string(bytes) + " bytes on " + description() +
-                ", which has " + std::to_string(free) + " of " + std::to_string(total) +
-                " bytes free");
+    const auto megabytes = [](std::size_t count) {
+      return fmt::format("{:.1f} MB", static_cast<double>(count) / 1e6);
+    };
+    throw OutOfMemory(
+        fmt::format("there is no room for {} on {}, which has {} of {} free", megabytes(bytes),
+                    description(), megabytes(free), megabytes(total)),
+        bytes);
   }
   CFAA_CUDA_CHECK(status);
   return memory;

@@ -9,8 +9,8 @@
 
 #include "host/core/error.h"
 #include "host/core/log.h"
-#include "host/core/stop_signal.h"
 #include "host/core/terminal/quantity.h"
+#include "host/core/terminal/stop_signal.h"
 #include "host/embed/corpus.h"
 #include "host/embed/known_reviews.h"
 #include "host/embed/model.h"

@@ -51,12 +51,17 @@ void StepRunner<T>::compute() {
 }
 
 template <class T>
+void StepRunner<T>::compute_without_update() {
+  results_.stop_before_update(true);
+  compute();
+  results_.stop_before_update(false);
+}
+
+template <class T>
 Replay::Check StepRunner<T>::replay_check() {
   return {.plain =
               [this] {
-                results_.stop_before_update(true);
-                compute();
-                results_.stop_before_update(false);
+                compute_without_update();
                 plain_results_ = results_.read(context_);
               },
           .difference =
@@ -100,6 +105,14 @@ void StepRunner<T>::load(int64_t step) {
   context_.runtime().copy_from_host(device_, host_[current_], layout_.bytes());
   copied_[current_] = context_.runtime().mark();
   was_copied_[current_] = true;
+}
+
+template <class T>
+void StepRunner<T>::rehearse(int64_t step) {
+  if (device_ == nullptr) return;
+  load(step);
+  enter_phase(step);
+  compute_without_update();
 }
 
 template <class T>

@@ -37,6 +37,9 @@ class StepRunner {
   const Batch<T>& host_batch() const { return host_batch_[current_]; }
   // Makes a step's batch current without running it.
   void load(int64_t step);
+  // On a GPU: computes a step up to its update, so that scratch is what steps need of it. Changes
+  // nothing that is learned.
+  void rehearse(int64_t step);
 
   const Replay& replay() const { return *replay_; }
   std::size_t bytes() const { return layout_.bytes(); }
@@ -48,6 +51,7 @@ class StepRunner {
   // Tells the model of the phase that a step is in.
   void enter_phase(int64_t step);
   void compute();
+  void compute_without_update();
   Replay::Check replay_check();
 
   Context& context_;

@@ -8,12 +8,14 @@
 
 #include "host/core/error.h"
 #include "host/core/log.h"
+#include "host/core/out_of_memory.h"
 #include "host/core/terminal/progress.h"
 #include "host/core/terminal/quantity.h"
 #include "host/eval/evaluation.h"
 #include "host/eval/metric_name.h"
 #include "host/eval/user_metrics_file.h"
 #include "host/train/checkpoint.h"
+#include "host/train/device_memory.h"
 #include "host/train/metrics_log.h"
 #include "host/train/step_runner.h"
 #include "host/train/trace.h"
@@ -64,21 +66,21 @@ template <class T>
 class Trainer {
  public:
   Trainer(Context& context, const TrainingData& data, const RunConfig& config,
-          const TrainerRequest& request)
+          const TrainerRequest& request, BatchAssembler<T>& assembler)
       : context_(context),
         data_(data),
         config_(config),
         request_(request),
         metric_(parse_metric(config.train.metric, "train.metric")),
-        assembler_(data, config_.model, config_.train),
+        assembler_(assembler),
         model_(context, config_.model, config_.alignment, model_shape(data), assembler_.shape()),
         runner_(context, model_, assembler_, config_.train, request.graphs),
-        checkpoints_(request.files.checkpoints, config.train.keep_checkpoints) {
-    start();
-    log_.emplace(request.files.log, request.files.events, state_.step);
-  }
+        checkpoints_(request.files.checkpoints, config.train.keep_checkpoints) {}
 
   TrainOutcome run() {
+    start();
+    tell_memory();
+    log_.emplace(request_.files.log, request_.files.events, state_.step);
     const int64_t per_epoch = assembler_.steps_per_epoch();
     const int64_t most = config_.train.steps;
     const int64_t total = most > 0 ? most : config_.train.epochs * per_epoch;
@@ -121,6 +123,23 @@ class Trainer {
     }
     runner_.load(0);
     model_.initialize(context_, runner_.batch(), static_cast<uint64_t>(config_.train.seed));
+  }
+
+  // A GPU's memory is what runs are refused for: told before anything is written.
+  void tell_memory() {
+    if (context_.device() == DeviceKind::cpu) return;
+    runner_.rehearse(state_.step);
+    std::size_t layers = 0;
+    for (int g = 0; g < model_.parameters().groups(); ++g) {
+      layers += 4 * static_cast<std::size_t>(model_.parameters().dense(g).size()) * sizeof(T);
+    }
+    context_.runtime().synchronize();
+    for (const std::string& line :
+         memory_table(memory_parts<T>(config_.model, assembler_.shape(), layers,
+                                      context_.scratch().peak_bytes()),
+                      *room_of(context_))) {
+      log_info(line);
+    }
   }
 
   void step(Progress& progress) {
@@ -306,10 +325,10 @@ class Trainer {
 
   Context& context_;
   const TrainingData& data_;
-  const RunConfig config_;
+  const RunConfig& config_;
   const TrainerRequest& request_;
   MetricName metric_;
-  BatchAssembler<T> assembler_;
+  BatchAssembler<T>& assembler_;
   Cfaa<T> model_;
   StepRunner<T> runner_;
   Checkpoints checkpoints_;
@@ -317,15 +336,31 @@ class Trainer {
   std::optional<MetricsLog> log_;
 };
 
+template <class T>
+TrainOutcome train_in(Context& context, const TrainingData& data, const RunConfig& config,
+                      const TrainerRequest& request) {
+  BatchAssembler<T> assembler(data, config.model, config.train);
+  std::optional<Trainer<T>> trainer;
+  try {
+    trainer.emplace(context, data, config, request, assembler);
+    return trainer->run();
+  } catch (const OutOfMemory& shortage) {
+    // Once tables and batches have their memory, all that is asked for is scratch.
+    const std::size_t asked = trainer.has_value() ? shortage.bytes() : 0;
+    throw Error(
+        explain_shortage(shortage.what(), memory_parts<T>(config.model, assembler.shape(), 0,
+                                                          context.scratch().peak_bytes() + asked)));
+  }
+}
+
 }  // namespace
 
 TrainOutcome train(Context& context, const TrainingData& data, const RunConfig& config,
                    const TrainerRequest& request) {
   config.check();
-  if (config.train.precision == TrainPrecision::f64) {
-    return Trainer<double>(context, data, config, request).run();
-  }
-  return Trainer<float>(context, data, config, request).run();
+  return config.train.precision == TrainPrecision::f64
+             ? train_in<double>(context, data, config, request)
+             : train_in<float>(context, data, config, request);
 }
 
 TrainingData load_training_data(const Dataset& dataset, const ModelOptions& model) {

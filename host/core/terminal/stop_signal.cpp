@@ -1,4 +1,4 @@
-#include "host/core/stop_signal.h"
+#include "host/core/terminal/stop_signal.h"
 
 #include <signal.h>
 

@@ -1,0 +1,75 @@
+#include "host/train/device_memory.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <numeric>
+
+#include "host/core/error.h"
+
+namespace cfaa {
+namespace {
+
+std::string megabytes(std::size_t bytes) {
+  return fmt::format("{:.1f} MB", static_cast<double>(bytes) / 1e6);
+}
+
+}  // namespace
+
+template <class T>
+std::vector<MemoryPart> memory_parts(const ModelOptions& model, const BatchShape& shape,
+                                     std::size_t layers, std::size_t scratch) {
+  int64_t elements = 0, review_elements = 0;
+  for (std::size_t d = 0; d < 2; ++d) {
+    if (!shape.used[d]) continue;
+    for (std::size_t s = 0; s < 2; ++s) {
+      elements += shape.id_rows[d][s] * model.id_columns() +
+                  shape.history_rows[d][s] * model.history_columns();
+      if (shape.review_dim > 0) review_elements += shape.rows(d) * (shape.review_dim + 1);
+    }
+  }
+  const std::size_t tables = static_cast<std::size_t>(elements) * sizeof(T);
+  const std::size_t reviews = static_cast<std::size_t>(review_elements) * sizeof(float);
+  const std::string columns = "model.id_dim, model.history_dim or model.dim";
+  return {
+      {"tables", tables, columns},
+      {"moments of the tables", 2 * tables, columns},
+      {"layers with gradients and moments", layers, "model.layers or model.dim"},
+      {"scratch of a step", scratch, "train.batch_size or model.dim"},
+      {"batch", BatchLayout<T>(shape).bytes() - reviews, "model.history.max or train.batch_size"},
+      {"reviews of the batch", reviews, "train.batch_size"}};
+}
+
+std::vector<std::string> memory_table(const std::vector<MemoryPart>& parts,
+                                      const DeviceRoom& room) {
+  std::vector<std::string> lines;
+  const auto add = [&](const std::string& name, std::size_t bytes) {
+    lines.push_back(fmt::format("  {:<36}{:>12}", name, megabytes(bytes)));
+  };
+  lines.push_back(fmt::format("device memory, {} in all", megabytes(room.total)));
+  std::size_t ours = 0;
+  for (const MemoryPart& part : parts) {
+    add(part.name, part.bytes);
+    ours += part.bytes;
+  }
+  const std::size_t used = room.total - room.free;
+  add("solvers, CUDA and other programs", used > ours ? used - ours : 0);
+  add("free", room.free);
+  return lines;
+}
+
+std::string explain_shortage(const std::string& shortage, const std::vector<MemoryPart>& parts) {
+  CFAA_ASSERT(!parts.empty());
+  const auto largest =
+      std::max_element(parts.begin(), parts.end(),
+                       [](const MemoryPart& a, const MemoryPart& b) { return a.bytes < b.bytes; });
+  return fmt::format("{}; the largest part is the {} with {}: lower {}", shortage, largest->name,
+                     megabytes(largest->bytes), largest->smaller_by);
+}
+
+template std::vector<MemoryPart> memory_parts<float>(const ModelOptions&, const BatchShape&,
+                                                     std::size_t, std::size_t);
+template std::vector<MemoryPart> memory_parts<double>(const ModelOptions&, const BatchShape&,
+                                                      std::size_t, std::size_t);
+
+}  // namespace cfaa
