@@ -8,32 +8,13 @@
 #include "host/core/instantiate.h"
 
 #if !CFAA_EMULATED
-#include <cutlass/cutlass.h>
-#include <cutlass/epilogue/thread/linear_combination_relu.h>
 #include <cutlass/gemm/device/gemm_grouped.h>
-#include <cutlass/gemm/kernel/default_gemm_grouped.h>
+
+#include "cuda/cutlass_kernels.h"
 #endif
 
 namespace cfaa::cuda {
 namespace {
-
-// The problems as a grouped kernel wants them: an array per property, in device memory.
-template <class T>
-struct PackedGroup {
-  int32_t extents[kMaxGroup][3];  // m, n, k
-  T* a[kMaxGroup];
-  T* b[kMaxGroup];
-  T* c[kMaxGroup];
-  T* d[kMaxGroup];
-  int64_t lda[kMaxGroup], ldb[kMaxGroup], ldc[kMaxGroup], ldd[kMaxGroup];
-
-  template <class F>
-  void for_each_pointer(F f) const {
-    for (int g = 0; g < kMaxGroup; ++g) {
-      for (const T* pointer : {a[g], b[g], c[g], d[g]}) f(pointer);
-    }
-  }
-};
 
 // A kernel's arguments are the way to device memory that needs no copy from the host.
 // report: store_group threads=1 bytes=608
@@ -44,22 +25,7 @@ __global__ void store_group(PackedGroup<T> group, PackedGroup<T>* out) {
 
 template <class T>
 PackedGroup<T>* pack(Context& context, std::span<const GemmProblem<T>> problems, double beta) {
-  PackedGroup<T> group{};
-  for (std::size_t g = 0; g < problems.size(); ++g) {
-    const GemmProblem<T>& problem = problems[g];
-    group.extents[g][0] = static_cast<int32_t>(problem.m);
-    group.extents[g][1] = static_cast<int32_t>(problem.n);
-    group.extents[g][2] = static_cast<int32_t>(problem.k);
-    group.a[g] = const_cast<T*>(problem.a);
-    group.b[g] = const_cast<T*>(problem.b);
-    // Without a C the epilogue still forms its address.
-    group.c[g] = beta == 0 ? problem.d : const_cast<T*>(problem.c);
-    group.d[g] = problem.d;
-    group.lda[g] = problem.lda;
-    group.ldb[g] = problem.ldb;
-    group.ldc[g] = beta == 0 ? problem.ldd : problem.ldc;
-    group.ldd[g] = problem.ldd;
-  }
+  const PackedGroup<T> group = pack_group(problems, beta);
   PackedGroup<T>* packed = context.scratch().template take<PackedGroup<T>, 1>({1}).data;
   launch(device_of(context).stream(), store_group<T>, dim3(1), dim3(1), 0, group, packed);
   return packed;
@@ -102,39 +68,13 @@ void run_plain(Context& context, Transpose ta, Transpose tb,
 
 #if !CFAA_EMULATED
 
-using RowMajor = cutlass::layout::RowMajor;
-using ColumnMajor = cutlass::layout::ColumnMajor;
-
-// Tiles of 64 x 64: four towers of 256 x 300 then make 80 tiles, where 128 x 128 would make 24 and
-// leave most of a GPU idle. A threshold of -infinity turns the relu off, so that one instantiation
-// serves both. Elements are read one by one: extents and addresses are free.
 // report-library: MmaSimt threads=128 shared=16384 bytes=4*G*(N*X+D*X+N*D) flops=2*G*N*D*X
-template <class LayoutA, class LayoutB>
-using Fp32 = cutlass::gemm::device::GemmGrouped<typename cutlass::gemm::kernel::DefaultGemmGrouped<
-    float, LayoutA, cutlass::ComplexTransform::kNone, 1, float, LayoutB,
-    cutlass::ComplexTransform::kNone, 1, float, RowMajor, float, cutlass::arch::OpClassSimt,
-    cutlass::arch::Sm80, cutlass::gemm::GemmShape<64, 64, 8>, cutlass::gemm::GemmShape<32, 32, 8>,
-    cutlass::gemm::GemmShape<1, 1, 1>,
-    cutlass::epilogue::thread::LinearCombinationRelu<float, 1, float, float>,
-    cutlass::gemm::threadblock::GemmBatchedIdentityThreadblockSwizzle, 4,
-    cutlass::gemm::kernel::GroupScheduleMode::kDeviceOnly>::GemmKernel>;
-
-// Reads and writes 16 bytes at a time.
 // report-library: MmaTensorOp threads=128 shared=24576 bytes=4*G*(N*X+D*X+N*D) flops=2*G*N*D*X
 //   tf32
-template <class LayoutA, class LayoutB>
-using Tf32 = cutlass::gemm::device::GemmGrouped<typename cutlass::gemm::kernel::DefaultGemmGrouped<
-    float, LayoutA, cutlass::ComplexTransform::kNone, 4, float, LayoutB,
-    cutlass::ComplexTransform::kNone, 4, float, RowMajor, float, cutlass::arch::OpClassTensorOp,
-    cutlass::arch::Sm80, cutlass::gemm::GemmShape<64, 64, 16>, cutlass::gemm::GemmShape<32, 32, 16>,
-    cutlass::gemm::GemmShape<16, 8, 8>,
-    cutlass::epilogue::thread::LinearCombinationRelu<float, 4, float, float>,
-    cutlass::gemm::threadblock::GemmBatchedIdentityThreadblockSwizzle, 3,
-    cutlass::gemm::kernel::GroupScheduleMode::kDeviceOnly>::GemmKernel>;
-
-template <class Gemm>
+template <class Kernel>
 void run_cutlass(Context& context, std::span<const GemmProblem<float>> problems,
                  GroupedEpilogue epilogue) {
+  using Gemm = cutlass::gemm::device::GemmGrouped<Kernel>;
   cutlass::gemm::GemmCoord extents[kMaxGroup];
   for (std::size_t g = 0; g < problems.size(); ++g) {
     extents[g] = {static_cast<int>(problems[g].m), static_cast<int>(problems[g].n),
@@ -143,14 +83,7 @@ void run_cutlass(Context& context, std::span<const GemmProblem<float>> problems,
   const int count = static_cast<int>(problems.size());
   const int blocks = Gemm::sufficient(extents, count);
   PackedGroup<float>* packed = pack(context, problems, epilogue.beta);
-  const float threshold = epilogue.relu ? 0.0f : -std::numeric_limits<float>::infinity();
-  const typename Gemm::EpilogueOutputOp::Params output(1.0f, static_cast<float>(epilogue.beta),
-                                                       threshold);
-  // The addresses of the arrays in device memory; nothing is read through `packed` here.
-  const typename Gemm::Arguments arguments(
-      reinterpret_cast<cutlass::gemm::GemmCoord*>(packed->extents), count, blocks, output,
-      packed->a, packed->b, packed->c, packed->d, packed->lda, packed->ldb, packed->ldc,
-      packed->ldd);
+  const auto arguments = kernel_arguments<Kernel>(packed, count, blocks, epilogue);
   Gemm gemm;
   if (blocks < 1 || gemm.initialize(arguments) != cutlass::Status::kSuccess ||
       gemm.run(device_of(context).stream()) != cutlass::Status::kSuccess) {
@@ -172,14 +105,14 @@ bool fits_16_bytes(Transpose ta, Transpose tb, std::span<const GemmProblem<float
   });
 }
 
-template <template <class, class> class Gemm>
+template <template <class, class> class Kernel>
 void run_layouts(Context& context, Transpose ta, Transpose tb,
                  std::span<const GemmProblem<float>> problems, GroupedEpilogue epilogue) {
   if (tb == Transpose::yes)
-    return run_cutlass<Gemm<RowMajor, ColumnMajor>>(context, problems, epilogue);
+    return run_cutlass<Kernel<RowMajor, ColumnMajor>>(context, problems, epilogue);
   if (ta == Transpose::yes)
-    return run_cutlass<Gemm<ColumnMajor, RowMajor>>(context, problems, epilogue);
-  run_cutlass<Gemm<RowMajor, RowMajor>>(context, problems, epilogue);
+    return run_cutlass<Kernel<ColumnMajor, RowMajor>>(context, problems, epilogue);
+  run_cutlass<Kernel<RowMajor, RowMajor>>(context, problems, epilogue);
 }
 
 #endif  // !CFAA_EMULATED
@@ -201,9 +134,9 @@ void grouped_gemm(Context& context, Transpose ta, Transpose tb,
 #if !CFAA_EMULATED
   if constexpr (std::is_same_v<T, float>) {
     if (math == MathMode::tf32 && fits_16_bytes(ta, tb, problems, epilogue.beta)) {
-      return run_layouts<Tf32>(context, ta, tb, problems, epilogue);
+      return run_layouts<Tf32Kernel>(context, ta, tb, problems, epilogue);
     }
-    return run_layouts<Fp32>(context, ta, tb, problems, epilogue);
+    return run_layouts<Fp32Kernel>(context, ta, tb, problems, epilogue);
   }
 #endif
   run_plain(context, ta, tb, problems, epilogue);

@@ -59,6 +59,9 @@ else()
     target_compile_definitions(${name} PUBLIC CFAA_HAS_CUDA=1)
   endfunction()
   target_compile_definitions(cfaa PUBLIC CFAA_HAS_CUDA=1)
+  if(PROJECT_IS_TOP_LEVEL AND GTest_FOUND)
+    add_subdirectory(tests/cutlass)  # needs no GPU
+  endif()
   # The runtime is linked in; cuda/libraries.cpp loads cuBLAS and cuSOLVER where a GPU is asked for.
   target_link_libraries(cfaa PUBLIC CUDA::cudart_static ${CMAKE_DL_LIBS})
 
