@@ -28,17 +28,21 @@ const bool narrowed = [] {
 
 }  // namespace
 
-std::vector<std::string> devices() {
-  std::vector<std::string> names = {"cpu"};
+const std::vector<std::string>& devices() {
+  // Once a program: every suite asks, and a context takes its time.
+  static const std::vector<std::string> found = [] {
+    std::vector<std::string> names = {"cpu"};
 #if CFAA_HAS_CUDA
-  try {
-    make_context("cuda");
-    names.push_back("cuda");
-  } catch (const Error&) {
-    // A real CUDA build on a machine without a GPU: its tests run on the CPU alone.
-  }
+    try {
+      make_context("cuda");
+      names.push_back("cuda");
+    } catch (const Error&) {
+      // A real CUDA build on a machine without a GPU: its tests run on the CPU alone.
+    }
 #endif
-  return names;
+    return names;
+  }();
+  return found;
 }
 
 void OnDevice::SetUp() {

@@ -22,7 +22,7 @@ namespace cfaa::test {
 using namespace reference;
 
 // "cpu", and "cuda" where the build has it and a device (real or emulated) is there.
-std::vector<std::string> devices();
+const std::vector<std::string>& devices();
 
 class OnDevice : public testing::TestWithParam<std::string> {
  protected:

@@ -104,7 +104,7 @@ Matrix power(const Matrix& symmetric, double exponent) {
         if (i != j) off += a(i, j) * a(i, j);
       }
     }
-    if (off <= 1e-34 * all) break;
+    if (off <= 1e-32 * all) break;
     for (int64_t p = 0; p < n; ++p) {
       for (int64_t q = p + 1; q < n; ++q) {
         if (a(p, q) == 0) continue;
@@ -124,6 +124,7 @@ Matrix power(const Matrix& symmetric, double exponent) {
           v(i, p) = c * vx - s * vy;
           v(i, q) = s * vx + c * vy;
         }
+        a(p, q) = a(q, p) = 0;  // what rounding left there would keep the sweeps going
       }
     }
   }
