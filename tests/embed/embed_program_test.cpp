@@ -134,8 +134,8 @@ TEST_F(EmbedProgram, StandardInputAndCompressedFilesGiveTheSameBytes) {
 }
 
 TEST_F(EmbedProgram, KilledTwentyTimesTheCorpusComesOutTheSame) {
-  write_text(folder_.path("a.txt"), as_lines(random_texts(1500, 2)));
-  const std::string rest = "--unit sentence --window 100 --batch-tokens 64";
+  write_text(folder_.path("a.txt"), as_lines(random_texts(800, 2)));
+  const std::string rest = "--unit sentence --window 50 --batch-tokens 64";
   const auto before = std::chrono::steady_clock::now();
   ASSERT_EQ(run("a.txt --out expected.npy " + rest).code, 0);
   const auto whole = std::chrono::duration_cast<std::chrono::microseconds>(
@@ -192,7 +192,7 @@ TEST_F(EmbedProgram, APreparedDirectoryIsEmbeddedKilledOrNot) {
 }
 
 TEST_F(EmbedProgram, AskedToStopItSaysHowToResume) {
-  write_text(folder_.path("a.txt"), as_lines(random_texts(20000, 2)));
+  write_text(folder_.path("a.txt"), as_lines(random_texts(8000, 2)));
   const std::string arguments = "a.txt --out v.npy --window 200 --batch-tokens 64";
   const pid_t child = ::fork();
   if (child == 0) {

@@ -28,10 +28,18 @@ struct Trained {
   std::size_t segments = 0, between = 0;
 };
 
+// Emulated, most of a step is waiting at barriers, one or more for each iteration of a coupling.
+AlignmentOptions short_couplings() {
+  AlignmentOptions options;
+  options.typical.iterations = 4;
+  options.coupling.iterations = 10;
+  return options;
+}
+
 Trained train_steps(Context& context, int64_t steps, const ModelOptions& options,
                     const TrainOptions& train = small_training(),
                     const SmallWorld& world = SmallWorld(),
-                    const AlignmentOptions& alignment = {}) {
+                    const AlignmentOptions& alignment = short_couplings()) {
   BatchAssembler<float> assembler(world.data(), options, train);
   Cfaa<float> model(context, options, alignment, model_shape(world.data()), assembler.shape());
   StepRunner<float> runner(context, model, assembler, train);
@@ -65,8 +73,7 @@ TEST_P(Steps, AgreeWithTheCpuAndAreReplayed) {
   EXPECT_EQ(found.segments > 0, GetParam() == "cuda");
 }
 
-// N 32, D 24, K 16, all of CFAA. Emulated, most of a step is waiting at barriers, one or more for
-// each iteration of a coupling: few of them here, and the whole length for tools/test --full.
+// N 32, D 24, K 16, all of CFAA; the whole length for tools/test --full.
 Trained train_long(const std::string& device) {
   const int64_t steps = std::getenv("CFAA_LONG_TESTS") == nullptr ? 20 : 300;
   const SmallWorld world(40, 30, 12);
@@ -76,10 +83,8 @@ Trained train_long(const std::string& device) {
   options.scorer_layers = {16};
   TrainOptions train;
   train.batch_size = 32;
-  AlignmentOptions alignment;
+  AlignmentOptions alignment = short_couplings();
   alignment.typical.k = 16;
-  alignment.typical.iterations = 4;
-  alignment.coupling.iterations = 10;
   const auto context = make_context(device, {.threads = 2, .seed = 5});
   return train_steps(*context, steps, options, train, world, alignment);
 }
@@ -130,7 +135,8 @@ TwoEpochs two_epochs(bool evaluate, bool graphs = true) {
   const ModelOptions options = small_model();
   const TrainOptions train = small_training();
   BatchAssembler<float> assembler(world.data(), options, train);
-  Cfaa<float> model(*context, options, {}, model_shape(world.data()), assembler.shape());
+  Cfaa<float> model(*context, options, short_couplings(), model_shape(world.data()),
+                    assembler.shape());
   StepRunner<float> runner(*context, model, assembler, train, graphs);
   runner.load(0);
   model.initialize(*context, runner.batch(), 3);
@@ -170,7 +176,8 @@ TEST_P(Steps, NameTheFirstBadStepAndChangeNothingAfterIt) {
   const ModelOptions options = small_model();
   const TrainOptions train = small_training();
   BatchAssembler<float> assembler(world.data(), options, train);
-  Cfaa<float> model(*context, options, {}, model_shape(world.data()), assembler.shape());
+  Cfaa<float> model(*context, options, short_couplings(), model_shape(world.data()),
+                    assembler.shape());
   StepRunner<float> runner(*context, model, assembler, train);
   runner.load(0);
   model.initialize(*context, runner.batch(), 3);
