@@ -5,18 +5,12 @@
 set(folder ${BUILD}/install_example)
 file(REMOVE_RECURSE ${folder})
 
-function(run)
-  execute_process(COMMAND ${ARGV} OUTPUT_VARIABLE output ERROR_VARIABLE output
-                  RESULT_VARIABLE failed)
-  if(failed)
-    message(FATAL_ERROR "${ARGV}\n${output}")
-  endif()
-endfunction()
-
-run(${CMAKE_COMMAND} --install ${BUILD} --prefix ${folder}/prefix)
-run(${CMAKE_COMMAND} -S ${EXAMPLES} -B ${folder}/build -G Ninja -DCMAKE_CXX_COMPILER=${COMPILER}
-    -DCMAKE_PREFIX_PATH=${folder}/prefix -DCMAKE_BUILD_TYPE=Debug)
-run(${CMAKE_COMMAND} --build ${folder}/build --target example_losses)
-run(${folder}/build/example_losses)
-run(${folder}/prefix/bin/cfaa_gpu --version)
+include(${CMAKE_CURRENT_LIST_DIR}/run_or_fail.cmake)
+run_or_fail(${CMAKE_COMMAND} --install ${BUILD} --prefix ${folder}/prefix)
+run_or_fail(${CMAKE_COMMAND} -S ${EXAMPLES} -B ${folder}/build -G Ninja
+            -DCMAKE_CXX_COMPILER=${COMPILER}
+            -DCMAKE_PREFIX_PATH=${folder}/prefix -DCMAKE_BUILD_TYPE=Debug)
+run_or_fail(${CMAKE_COMMAND} --build ${folder}/build --target example_losses)
+run_or_fail(${folder}/build/example_losses)
+run_or_fail(${folder}/prefix/bin/cfaa_gpu --version)
 file(REMOVE_RECURSE ${folder})

@@ -13,14 +13,7 @@ add_library(example OBJECT ${SOURCE}/docs/examples/losses.cpp)
 target_link_libraries(example PRIVATE cfaa::cfaa)
 ")
 
-function(run)
-  execute_process(COMMAND ${ARGV} OUTPUT_VARIABLE output ERROR_VARIABLE output
-                  RESULT_VARIABLE failed)
-  if(failed)
-    message(FATAL_ERROR "${ARGV}\n${output}")
-  endif()
-endfunction()
-
-run(${CMAKE_COMMAND} -S ${folder} -B ${folder}/build -G Ninja -DCMAKE_CXX_COMPILER=${COMPILER})
-run(${CMAKE_COMMAND} --build ${folder}/build --target example)
+include(${CMAKE_CURRENT_LIST_DIR}/run_or_fail.cmake)
+run_or_fail(${CMAKE_COMMAND} -S ${folder} -B ${folder}/build -G Ninja -DCMAKE_CXX_COMPILER=${COMPILER})
+run_or_fail(${CMAKE_COMMAND} --build ${folder}/build --target example)
 file(REMOVE_RECURSE ${folder})

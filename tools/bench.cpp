@@ -13,6 +13,7 @@
 #include "host/device/make_context.h"
 #include "host/io/atomic_file.h"
 #include "host/io/json_file.h"
+#include "host/io/owned_output.h"
 #include "host/ops/alignment_config.h"
 #include "tools/command.h"
 #if CFAA_HAS_CUDA
@@ -31,7 +32,7 @@ struct Arguments {
   std::string precision = "both", out, compare_file;
   std::vector<std::string> filter;
   double threshold = 0.1;
-  bool quick = false, json = false;
+  bool quick = false, force = false, json = false;
 };
 
 bool wanted(const std::string& name, const std::vector<std::string>& filters) {
@@ -84,6 +85,9 @@ void time_cases(Context& context, std::vector<bench::Case> cases, const std::str
   }
 }
 
+// How the figures begin, by which a file of them is known again.
+constexpr const char* kFiguresBeginning = "{\n  \"cases\": [";
+
 json read_older(const std::string& path) {
   const json older = read_json(path);
   if (!older.is_object() || !older.contains("cases")) {
@@ -125,6 +129,7 @@ void run(Arguments& arguments, const std::function<void()>& apply_flags) {
     throw Error(
         "--json prints the figures and nothing else; with --compare write them to --out FILE");
   }
+  if (!arguments.out.empty()) check_output(arguments.out, kFiguresBeginning, arguments.force);
   json older;
   if (!arguments.compare_file.empty()) older = read_older(arguments.compare_file);
 
@@ -194,6 +199,7 @@ void add_bench(CLI::App& app) {
       ->check(CLI::PositiveNumber);
   command->add_flag("--quick", arguments->quick, "a tenth of a second per case");
   command->add_option("--out", arguments->out, "file for the figures, JSON");
+  command->add_flag("--force", arguments->force, "replace an --out that bench did not write");
   command->add_flag("--json", arguments->json, "machine output on stdout: the figures");
   command->add_option("--compare", arguments->compare_file,
                       "figures of an earlier run; exit code 1 where this one is slower");

@@ -8,6 +8,8 @@
 #include <nlohmann/json.hpp>
 
 #include "host/core/error.h"
+#include "host/core/log.h"
+#include "host/core/stop_signal.h"
 #include "host/core/terminal/terminal.h"
 #include "host/data/prepare_options.h"
 #include "host/device/make_context.h"
@@ -105,6 +107,11 @@ void ConfigFlags::add_to(CLI::App& command, const std::string& help) {
 void ConfigFlags::apply_to(Configuration& configuration) const {
   if (!path.empty()) configuration.read(path);
   for (const std::string& assignment : assignments) configuration.set(assignment);
+}
+
+void leave(const StopSignal& stop, const std::string& what) {
+  log_warning(fmt::format("stopped by {}; {}", stop.name(), what));
+  throw CLI::RuntimeError(stop.exit_code());
 }
 
 void print_line(const std::string& line, std::FILE* to) {

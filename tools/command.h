@@ -15,7 +15,8 @@
 
 namespace cfaa {
 struct Configuration;
-}
+class StopSignal;
+}  // namespace cfaa
 
 namespace cfaa::tools {
 
@@ -65,6 +66,10 @@ struct ConfigFlags {
 // Writes a line to stdout, or to stderr where stdout has the result itself; broken at words to the
 // width of a terminal.
 void print_line(const std::string& line, std::FILE* to = stdout);
+
+// Ends a command that a signal stopped, with the exit code that a shell gives such a one; `what` is
+// how far it came and how to resume.
+[[noreturn]] void leave(const StopSignal& stop, const std::string& what);
 
 // Writes machine output to stdout, one JSON value and a newline.
 void print_json(const nlohmann::json& value);

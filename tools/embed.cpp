@@ -103,12 +103,6 @@ void print_report(const EmbedReport& report, const std::string& what, int64_t ma
 
 constexpr const char* kResume = "what is encoded is kept, and the same command resumes there";
 
-// A stopped run exits as a shell says it of one that a signal ended.
-[[noreturn]] void leave(const StopSignal& stop, const std::string& what) {
-  log_warning(fmt::format("stopped by {}; {}", stop.name(), what));
-  throw CLI::RuntimeError(stop.exit_code());
-}
-
 LineFormat line_format(const std::string& name, const std::string& path) {
   if (name == "plain") return LineFormat::kPlain;
   if (name == "json") return LineFormat::kJson;

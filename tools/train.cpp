@@ -4,13 +4,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <atomic>
-#include <csignal>
 #include <nlohmann/json.hpp>
 #include <optional>
 
 #include "host/core/error.h"
 #include "host/core/log.h"
+#include "host/core/stop_signal.h"
+#include "host/core/terminal/quantity.h"
 #include "host/device/make_context.h"
 #include "host/run/configuration.h"
 #include "host/run/directory/directory_kind.h"
@@ -30,14 +30,6 @@ struct Arguments {
   bool fresh = false, json = false, no_graphs = false;
   DeviceFlags device;
 };
-
-std::atomic<bool> stop_requested{false};
-std::atomic<int> stop_signal{0};
-
-void request_stop(int signal) {
-  stop_signal.store(signal);
-  stop_requested.store(true);
-}
 
 void print_result(const RunResult& result) {
   if (result.valid) fmt::print("\nbest validation {} {:.4f}", result.metric, *result.valid);
@@ -96,9 +88,8 @@ void run(Arguments& arguments) {
   request.trace = arguments.trace;
   request.trace_steps = arguments.trace_steps;
   request.graphs = !arguments.no_graphs;
-  request.stop = &stop_requested;
-  std::signal(SIGINT, request_stop);
-  std::signal(SIGTERM, request_stop);
+  const StopSignal stop;
+  request.stop = &stop.requested();
 
   const RunDirectory out(arguments.out);
   json results = json::array();
@@ -114,10 +105,9 @@ void run(Arguments& arguments) {
     const TrainedRun trained = signals ? train_signals(*context, arguments.data, request)
                                        : train_run(*context, *data, request);
     if (trained.stopped) {
-      log_info(fmt::format("stopped by signal {} after step {}; resume with the same command{}",
-                           stop_signal.load(), trained.steps,
-                           arguments.fresh ? " without --fresh" : ""));
-      throw CLI::RuntimeError(128 + stop_signal.load());
+      leave(stop,
+            fmt::format("{} done; resume with the same command{}", counted(trained.steps, "step"),
+                        arguments.fresh ? " without --fresh" : ""));
     }
     results.push_back(to_json(trained.result));
     if (!arguments.json) print_result(trained.result);

@@ -60,6 +60,21 @@ TEST(BenchComparison, AFileOfSomethingElseIsRefused) {
   EXPECT_NE(outcome.err.find("x.json"), std::string::npos);
 }
 
+TEST(BenchOutput, WhatBenchDidNotWriteIsLeftAlone) {
+  const TemporaryFolder folder;
+  const std::string file = folder.path("mine.json"),
+                    command = kSmall + "--filter coupling_exact --precision float --out " + file;
+  write_text(file, "{}");
+
+  const Outcome refused = run_program(command);
+  EXPECT_EQ(refused.code, 2);
+  EXPECT_NE(refused.err.find("mine.json"), std::string::npos) << refused.err;
+  EXPECT_EQ(read_text(file), "{}");
+
+  EXPECT_EQ(run_program(command + " --force").code, 0);
+  EXPECT_EQ(run_program(command).code, 0) << "its own file";
+}
+
 TEST(BenchFilter, ANameThatNoCaseHasIsRefused) {
   const Outcome outcome = run_program(kSmall + "--filter nosuchthing");
 
