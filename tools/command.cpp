@@ -9,7 +9,7 @@
 
 #include "host/core/error.h"
 #include "host/core/log.h"
-#include "host/core/stop_signal.h"
+#include "host/core/terminal/stop_signal.h"
 #include "host/core/terminal/terminal.h"
 #include "host/data/prepare_options.h"
 #include "host/device/make_context.h"

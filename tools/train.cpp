@@ -9,8 +9,8 @@
 
 #include "host/core/error.h"
 #include "host/core/log.h"
-#include "host/core/stop_signal.h"
 #include "host/core/terminal/quantity.h"
+#include "host/core/terminal/stop_signal.h"
 #include "host/device/make_context.h"
 #include "host/run/configuration.h"
 #include "host/run/directory/directory_kind.h"
