@@ -27,7 +27,7 @@ constexpr double kLargestBandwidth = sizeof(T) == 4 ? 1e20 : 1e40;
 
 // As many as the registers allow without spilling.
 template <class T, class Vector>
-constexpr int kBlocksPerProcessor = sizeof(T) == 4 && !std::is_pointer_v<Vector> ? 3 : 2;
+constexpr int kBlocksPerProcessor = sizeof(T) == 4 && !std::is_pointer_v<Vector> ? 4 : 2;
 
 template <class T>
 struct ForwardSize {
@@ -174,9 +174,9 @@ __device__ T write_samples(Vector m, int k, const Scale<T>& scale, T* samples) {
 }
 
 // report: typical_samples_kernel<T,Shared<T>> threads=256 shared=(2048+3*N+K)*T bytes=S*D*(N+3*K)*T
-//   flops=13*I*S*D*N*K exps=2*I*S*D*N*K
+//   flops=12*I*S*D*N*K exps=2*I*S*D*N*K
 // report: typical_samples_kernel<T,T*> threads=256 shared=2048*T bytes=S*D*(N+3*K)*T
-//   flops=13*I*S*D*N*K exps=2*I*S*D*N*K
+//   flops=12*I*S*D*N*K exps=2*I*S*D*N*K
 template <class T, class Vector>
 __global__ void __launch_bounds__(kPairThreads, kBlocksPerProcessor<T, Vector>)
     typical_samples_kernel(const TypicalProblem<T> problem) {

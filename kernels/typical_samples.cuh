@@ -46,17 +46,32 @@ __device__ T scaled(T z, T centre, T spread, double unit) {
   return spread > 0 ? T((double(z) - double(centre)) / double(spread) * unit) : T(0);
 }
 
+// 2^x, and 0 where that would be subnormal (in double: below 2^-1000). Of float it is one
+// instruction of the special function unit, accurate to 2^-22; std::exp2 spends four more on
+// subnormals.
+__device__ __forceinline__ float fast_exp2(float x) {
+#ifdef CFAA_EMULATED
+  return x < -126.0f ? 0.0f : std::exp2(x);
+#else
+  float result;
+  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(result) : "f"(x));
+  return result;
+#endif
+}
+__device__ __forceinline__ double fast_exp2(double x) {
+  return x < -1000 ? 0.0 : std::exp2(x);
+}
+
 // A point x of the column with the sample next to it. The weight of sample m against that of the
 // nearest is 2 to the power of (x - nearest)^2 - (x - m)^2, factored so that it is as accurate far
-// out as near by. Below 2^-100 (float) or 2^-1000 (double) it counts as 0.
+// out as near by.
 template <class T>
 struct Point {
   T nearest, mirrored;  // mirrored = 2 x - nearest
 
   // 2^offset times the weight.
   __device__ T weight(T m, T offset) const {
-    const T exponent = (m - nearest) * (mirrored - m);
-    return exponent < T(sizeof(T) == 4 ? -100 : -1000) ? T(0) : std::exp2(exponent + offset);
+    return fast_exp2(std::fma(m - nearest, mirrored - m, offset));
   }
 };
 

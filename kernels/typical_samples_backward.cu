@@ -13,9 +13,9 @@ namespace {
 
 // Staged: the samples and their pulls lie in shared memory; otherwise they are made when needed.
 // report: typical_samples_backward_kernel<T,true> threads=256 shared=(2304+2*K)*T
-//   bytes=S*D*(3*N+3*K)*T flops=8*S*D*N*K exps=S*D*N*K
+//   bytes=S*D*(3*N+3*K)*T flops=7*S*D*N*K exps=S*D*N*K
 // report: typical_samples_backward_kernel<T,false> threads=256 shared=2304*T bytes=S*D*(3*N+3*K)*T
-//   flops=8*S*D*N*K exps=S*D*N*K
+//   flops=7*S*D*N*K exps=S*D*N*K
 template <class T, bool staged>
 __global__ void __launch_bounds__(kPairThreads, sizeof(T) == 4 ? 3 : 2)
     typical_samples_backward_kernel(const TypicalProblem<T> problem, const T* samples_gradient,

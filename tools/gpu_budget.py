@@ -1,0 +1,153 @@
+"""The time of a training step on a GPU, part by part, from what can be counted without one.
+
+Used by `tools/kernel_report --budget`. A figure is a floor: the instructions of a kernel's inner
+loops, counted in its SASS by the pipe they occupy, times how often the loops run at the paper's
+sizes, or bytes over a link. Nothing is measured; what can only be inferred says so.
+"""
+
+import math
+import os
+import re
+import shutil
+import subprocess
+import textwrap
+
+# Multiprocessors, clock, and warp instructions a clock and multiprocessor by pipe: fp32 (an add that
+# is not fused into a multiplication occupies it like one that is), special functions, shared memory,
+# all. Then bytes/s from the host.
+GPUS = {
+    "A100": {"processors": 108, "clock": 1.41e9, "fp32": 2, "mufu": 0.5, "lds": 1, "issue": 4,
+             "link": 25e9},
+    "H100": {"processors": 132, "clock": 1.98e9, "fp32": 4, "mufu": 0.5, "lds": 1, "issue": 4,
+             "link": 50e9},
+}
+PIPES = {"fp32": r"(FADD|FMUL|FFMA|FSEL|FMNMX)\b", "mufu": r"MUFU\b", "lds": r"(LDS|STS|SHFL)\b"}
+
+
+def find_nvdisasm(nvcc):
+    beside = os.path.join(os.path.dirname(nvcc), "nvdisasm")
+    for candidate in (os.environ.get("NVDISASM"), shutil.which("nvdisasm"), beside):
+        if candidate and shutil.which(candidate):
+            return candidate
+    return None
+
+
+class Loop:
+    """An innermost loop of a kernel: its instructions by pipe."""
+
+    def __init__(self, instructions):
+        self.instructions = len(instructions)
+        self.count = {pipe: sum(bool(re.match(r"(@\S+\s+)?" + pattern, text))
+                                for text in instructions) for pipe, pattern in PIPES.items()}
+        for name in ("FADD", "FFMA", "MUFU.EX2"):
+            self.count[name] = sum(name in text for text in instructions)
+
+    def clocks(self, gpu):
+        """Of a multiprocessor, for one pass of one warp: the fullest pipe's."""
+        return max([self.instructions / gpu["issue"]] +
+                   [self.count[pipe] / gpu[pipe] for pipe in PIPES])
+
+
+def innermost_loops(sass, kernel):
+    """Of the kernel whose mangled name holds every part of `kernel`."""
+    for section in re.split(r"\.section\s+\.text\.", sass)[1:]:
+        name = section.split(",")[0]
+        if not all(part in name for part in kernel):
+            continue
+        labels, instructions = {}, []
+        for line in section.splitlines():
+            if found := re.match(r"\s*(\.L_\S+):", line):
+                labels[found.group(1)] = len(instructions)
+            elif found := re.match(r"\s*/\*[0-9a-f]+\*/\s+(.*?);", line):
+                instructions.append(found.group(1))
+        spans = []
+        for at, text in enumerate(instructions):
+            found = re.search(r"BRA\S*\s.*?`\((\.L_\S+?)\)", text)
+            if found and labels.get(found.group(1), at + 1) <= at:
+                spans.append((labels[found.group(1)], at))
+        return [Loop(instructions[first:last + 1]) for first, last in spans
+                if not any(first <= a and b <= last for a, b in spans if (a, b) != (first, last))]
+    return []
+
+
+def disassemble(nvcc, nvdisasm, root, source):
+    cubin = root / "build/kernel_report" / f"{source}.budget.cubin"
+    cubin.parent.mkdir(parents=True, exist_ok=True)
+    subprocess.run([nvcc, "-std=c++20", "-arch=sm_80", "-cubin", "-I", str(root),
+                    "--expt-relaxed-constexpr", "--extended-lambda", "-DCFAA_HAS_CUDA=1", "-o",
+                    str(cubin), str(root / "kernels" / source)], check=True)
+    text = subprocess.run([nvdisasm, "-c", str(cubin)], check=True, capture_output=True,
+                          text=True).stdout
+    cubin.unlink()
+    return text
+
+
+def microseconds(gpu, loops, passes, blocks):
+    """`passes` of one block through each loop, by warps; the last wave of blocks counted whole."""
+    clocks = sum(loop.clocks(gpu) * count for loop, count in zip(loops, passes))
+    return 1e6 * clocks * math.ceil(blocks / gpu["processors"]) / gpu["clock"]
+
+
+def batch_bytes(sizes):
+    """What a step copies: review vectors in fp32 and the lists of the histories, at capacity."""
+    rows = sizes["N"] * (1 + 1) + sizes["N"] * (1 + 4)  # negatives of the source, of the target
+    reviews = 2 * rows * (768 + 1) * 4
+    histories = 2 * rows * 100 * (4 + 4 + 4 + 4)  # index and weight, both ways round
+    return reviews + histories
+
+
+def budget(nvcc, nvdisasm, root, sizes):
+    """Rows of (part, bound by, 0.1.0, after, now, how `now` was obtained)."""
+    n, k, problems = sizes["N"], sizes["K"], sizes["Q"]
+    typical = [loop for loop in innermost_loops(
+        disassemble(nvcc, nvdisasm, root, "typical_samples.cu"),
+        ["typical_samples_kernelIf", "Shared"]) if loop.count["MUFU.EX2"] >= 16][:2]
+    per_pair = [loop.instructions / loop.count["MUFU.EX2"] for loop in typical]
+    passes = [n * k * sizes["I"] / 32 / loop.count["MUFU.EX2"] for loop in typical]
+    typical_us = [microseconds(gpu, typical, passes, sizes["S"] * sizes["D"])
+                  for gpu in GPUS.values()]
+
+    halves = [loop for loop in innermost_loops(
+        disassemble(nvcc, nvdisasm, root, "coupling.cu"),
+        ["sinkhorn_kernelIf", "SharedIfEELb1"])
+        if loop.count["FFMA"] >= 64 and loop.count["FADD"] == 0][:2]
+    passes = [k * k * (sizes["J"] - 1) / 32 / loop.count["FFMA"] for loop in halves]
+    sinkhorn_us = [microseconds(gpu, halves, passes, problems) for gpu in GPUS.values()]
+    loads = sum(loop.count["lds"] for loop in halves) / sum(loop.count["FFMA"] for loop in halves)
+
+    size = batch_bytes(sizes)
+    upload_us = [1e6 * size / gpu["link"] for gpu in GPUS.values()]
+
+    def pair(values):
+        return " / ".join(f"{round(value, -1):.0f}" for value in values)
+
+    return [
+        ("eigensolver", "latency", "6,500-13,000 / 5,000-10,000", "1,200 / 800",
+         "4,900-9,800 / 3,800-7,500",
+         "inferred: 3 calls of cuSOLVER where there were 4, at the same time each"),
+        ("Cholesky, solves", "latency", "1,000-3,000", "300", "1,000-3,000",
+         "inferred: 4 calls, as in 0.1.0"),
+        ("typical samples", "fp32 pipe", "900-1,000 / 500-600", "250 / 150", pair(typical_us),
+         "floor by SASS: " + " and ".join(f"{x:.1f}" for x in per_pair) + " instructions a pair; "
+         "0.1.0 had 14.4 and 16.7, a floor of 680 / 400"),
+        ("Sinkhorn", "shared memory", "700-800 / 450-550", "175 / 115", pair(sinkhorn_us),
+         f"floor by SASS: {loads:.2f} loads of shared memory a multiplication; the kernel is that "
+         "of 0.1.0, whose column is an estimate above this floor"),
+        ("batch upload", "PCIe", "710 / 360", "hidden", pair(upload_us),
+         f"{size / 1e6:.1f} MB, all of its capacity, at 25 and 50 GB/s"),
+        ("host assembly", "one thread", "15,000", "< 2,000", "not counted",
+         "`cfaa_gpu bench` measures it on the host at hand"),
+        ("towers, scorer", "fp32 pipe", "550 / 300", "300 / 150", "550 / 300",
+         "inferred: as in 0.1.0"),
+        ("small nodes", "launches", "400-500", "150", "400-500",
+         "inferred: 9 graphs with 7 library calls between them, as the log of a run says"),
+    ]
+
+
+def print_budget(rows):
+    head = ("part", "bound by", "0.1.0", "after", "now")
+    for row in [head, ("---",) * len(head), *(row[:5] for row in rows)]:
+        print("| " + " | ".join(row) + " |")
+    print("\nHow \"now\" was obtained:\n")
+    for row in rows:
+        print(textwrap.fill(f"- {row[0]}: {row[5]}.", 100, subsequent_indent="  "))
