@@ -14,7 +14,7 @@ class SmallWorld {
   // The source has labels 0 and 1, the target positives only. Every user and item has at least one
   // interaction but the last item of the target, which has none.
   explicit SmallWorld(int64_t users = 7, int64_t items = 5, int64_t review_dim = 4)
-      : data_{dataset_, {}, {}} {
+      : data_{dataset_, {}, {}, {}} {
     fill(dataset_.source, "source", users, items, true);
     fill(dataset_.target, "target", users + 2, items + 1, false);
     for (std::size_t d = 0; d < 2; ++d) {
@@ -22,10 +22,12 @@ class SmallWorld {
       data_.neighbours[d] = make_neighbours(domain);
       data_.reviews[d] = std::make_unique<ReviewVectors>(domain, reviews(domain, review_dim),
                                                          ReviewScale::standardize);
+      data_.texts[d] = std::make_unique<TokenizedReviews>(texts(domain));
     }
   }
 
   const TrainingData& data() const { return data_; }
+  TokenizedReviews& texts(std::size_t domain) { return *data_.texts[domain]; }
   const Dataset& dataset() const { return dataset_; }
 
  private:
@@ -60,6 +62,18 @@ class SmallWorld {
             arrays->counts.data(), dim, arrays};
   }
 
+  // Up to five of nine words; row 0 of each domain has none.
+  static TokenizedReviews texts(const Domain& domain) {
+    TokenizedReviews texts{{0}, {}, 3, normal<float>(9 * 3, domain.name == "source" ? 7 : 8)};
+    for (int64_t r = 0; r < domain.train.size(); ++r) {
+      for (int64_t w = 0; w < r % 6; ++w) {
+        texts.word.push_back(static_cast<int32_t>((r * r + 5 * w * w + w) % 9));
+      }
+      texts.offset.push_back(std::ssize(texts.word));
+    }
+    return texts;
+  }
+
   Dataset dataset_;
   TrainingData data_;
 };
@@ -75,6 +89,27 @@ inline ModelOptions small_model() {
   options.layers = {5};
   options.dropout = 0.3;
   options.scorer_layers = {4};
+  return options;
+}
+
+// One that reads words, for the target alone.
+inline ModelOptions small_convolution(ReviewPooling pooling) {
+  ModelOptions options = small_model();
+  options.encoder = EncoderKind::convolution;
+  options.words_model = "in memory";
+  options.pooling = pooling;
+  options.filters = 4;
+  options.window = 2;
+  options.attention = 3;
+  options.id_dim = 0;
+  options.inputs = {"review"};
+  options.scorer = ScorerKind::fm;
+  options.factors = 2;
+  options.losses.choose(Variant::base);
+  if (pooling == ReviewPooling::attention) {
+    options.inputs = {"id", "review"};
+    options.scorer = ScorerKind::gated_product;
+  }
   return options;
 }
 

@@ -204,7 +204,7 @@ class Model:
         }
         self.dtype = next(iter(self.parameters.values())).dtype
         self.batch = {name: torch.tensor(value) for name, value in arrays.items()
-                      if name.startswith("batch.") or name.startswith("hidden")}
+                      if name.startswith(("batch.", "hidden", "words.", "x."))}
         for tower in TOWERS:
             name = f"batch.{tower}.review"
             if name in self.batch:
@@ -226,6 +226,8 @@ class Model:
             per_sample_weights=self.batch[name + ".weight"], include_last_offset=True)
 
     def tower(self, name):
+        if self.config["model"].get("encoder") == "convolution":
+            return self.convolution(name)
         parts = [self.bag(name, "id"), self.bag(name, "history")]
         if f"batch.{name}.review" in self.batch:
             parts.append(self.batch[f"batch.{name}.review"])
@@ -244,10 +246,65 @@ class Model:
         weight, bias = self.layer(name, len(self.config["model"]["layers"]))
         return x @ weight.T + bias + sum(past)
 
+    def convolution(self, name):
+        """Windows of words by torch's conv1d, review by review."""
+        options = self.config["model"]["convolution"]
+        prefix = name.split(".")[1] if self.config["model"]["towers"] == "shared" else name
+        window, filters = options["window"], options["filters"]
+        words = self.batch[f"words.{name}"]
+        # (window F, width) as conv1d wants it: (F, width, window)
+        kernel = self.parameters[f"{prefix}.filters.weight"].reshape(window, filters, -1)
+        kernel, bias = kernel.permute(1, 2, 0), self.parameters[f"{prefix}.filters.bias"][0]
+        offset, word = (self.batch[f"batch.{name}.text.{part}"] for part in ("offset", "word"))
+        bags = self.batch[f"batch.{name}.reviews.offset"].tolist()
+        index = self.batch[f"batch.{name}.reviews.index"].long()
+        texts = []
+        for e in range(int(index.max()) + 1 if len(index) else 0):
+            x = words[word[offset[e]:offset[e + 1]].long()].T
+            x = torch.nn.functional.pad(x, (0, max(window - x.shape[1], 0)))
+            texts.append(torch.relu(torch.nn.functional.conv1d(x, kernel, bias)).amax(1))
+        texts = torch.stack(texts)
+        logit = None
+        if options["pooling"] == "attention":
+            q = torch.relu(self.bag(name, "counterpart")[:len(texts)])
+            hidden = torch.cat([texts, q], 1) @ self.parameters[f"{prefix}.attention.weight"].T
+            hidden = torch.relu(hidden + self.parameters[f"{prefix}.attention.bias"])
+            logit = hidden @ self.parameters[f"{prefix}.logit.weight"][0]
+        rows = []
+        for begin, end in zip(bags, bags[1:]):
+            own = index[begin:end]
+            if len(own) == 0:
+                rows.append(torch.zeros(filters, dtype=self.dtype))
+            elif logit is None:
+                rows.append(texts[own].amax(0))
+            else:
+                rows.append(torch.softmax(logit[own], 0) @ texts[own])
+        x = torch.stack(rows)
+        keep = 1 - self.config["model"]["dropout"]
+        if keep < 1:
+            x = x * (self.batch[f"x.{name}"] != 0) / keep
+        weight, bias = self.layer(name, 0)
+        z = x @ weight.T + bias
+        if self.config["model"]["scorer"] == "gated_product":  # the bias of a user or an item
+            z = torch.nn.functional.pad(z, (0, 1))
+        own = self.bag(name, "id")
+        return z if own is None else z + own
+
     def scores(self, z):
-        d = self.config["model"]["dim"]
+        d = z.shape[1] // 2
         kind = self.config["model"]["scorer"]
         score = torch.zeros(z.shape[0], dtype=self.dtype)
+        if kind != "dot" and self.config["model"].get("scorer_dropout", 0) > 0:
+            sys.exit("model.scorer_dropout must be 0: its random numbers are not in the trace")
+        if kind == "fm":
+            x, factors = torch.relu(z), self.parameters["scorer.factors.weight"]
+            pairs = ((x @ factors.T) ** 2 - (x ** 2) @ (factors ** 2).T).sum(1) / 2
+            linear = x @ self.parameters["scorer.linear.weight"][0]
+            return self.parameters["scorer.bias"][0, 0] + linear + pairs
+        if kind == "gated_product":
+            product = torch.relu(z[:, :d - 1] * z[:, d:-1])
+            score = product @ self.parameters["scorer.product.weight"][0]
+            return score + self.parameters["scorer.bias"][0, 0] + z[:, d - 1] + z[:, -1]
         if "mlp" in kind:
             x, count = z, len(self.config["model"]["scorer_layers"])
             for i in range(count + 1):
@@ -266,7 +323,7 @@ class Model:
         z = torch.cat(domains)
         if keep_gradient_of_z:
             z.retain_grad()
-        d, n = self.config["model"]["dim"], self.config["train"]["batch_size"]
+        d, n = z.shape[1] // 2, self.config["train"]["batch_size"]
         first = domains[0].shape[0] if len(domains) == 2 else 0
         score = self.scores(z)
         result = {"z": z, "score": score, "loss.score": [], "objective": 0}

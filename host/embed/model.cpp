@@ -15,7 +15,16 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Of the files that decide about token ids, by name and content.
+// Where engines that take minutes to build are kept, unless the user says otherwise.
+std::string default_cache() {
+  const char* cache = std::getenv("XDG_CACHE_HOME");
+  if (cache != nullptr && *cache != '\0') return std::string(cache) + "/cfaa_gpu";
+  const char* home = std::getenv("HOME");
+  return home != nullptr && *home != '\0' ? std::string(home) + "/.cache/cfaa_gpu" : "";
+}
+
+}  // namespace
+
 std::string tokenizer_hash(const std::string& directory) {
   std::string parts;
   for (const char* name : {"vocab.txt", "vocab.json", "merges.txt", "tokenizer.json",
@@ -28,16 +37,6 @@ std::string tokenizer_hash(const std::string& directory) {
   }
   return fmt::format("{:016x}", XXH3_64bits(parts.data(), parts.size()));
 }
-
-// Where engines that take minutes to build are kept, unless the user says otherwise.
-std::string default_cache() {
-  const char* cache = std::getenv("XDG_CACHE_HOME");
-  if (cache != nullptr && *cache != '\0') return std::string(cache) + "/cfaa_gpu";
-  const char* home = std::getenv("HOME");
-  return home != nullptr && *home != '\0' ? std::string(home) + "/.cache/cfaa_gpu" : "";
-}
-
-}  // namespace
 
 LoadedModel::LoadedModel(const EmbedOptions& options, Context& context)
     : precision_(name_of(options.precision)) {

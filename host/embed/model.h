@@ -23,6 +23,9 @@ struct EmbeddingModel {
   bool strip = false;  // white space at both ends of a sequence goes, as sentence-transformers does
 };
 
+// Of the files of a model's folder that decide about token ids, by name and content.
+std::string tokenizer_hash(const std::string& directory);
+
 // The model of the options on the Context's device, ready to embed.
 class LoadedModel {
  public:

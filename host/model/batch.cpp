@@ -47,6 +47,22 @@ EdgeLists<T> carve_edges(Carver& carver, int64_t rows, int64_t entries_per_row,
 }
 
 template <class T>
+TextBatch<T> carve_texts(Carver& carver, int64_t rows, const TextShape& shape,
+                         int64_t counterparts) {
+  TextBatch<T> text;
+  if (shape.texts == 0) return text;
+  const int64_t texts = shape.most_texts(rows), words = shape.most_words(rows);
+  text.offset = carver.vector<int32_t>(texts + 1);
+  text.word = carver.vector<int32_t>(words);
+  text.word_offset = carver.vector<int32_t>(shape.vocabulary + 1);
+  text.word_text = carver.vector<int32_t>(words);
+  text.word_place = carver.vector<int32_t>(words);
+  text.reviews = carve_edges<T>(carver, rows, shape.entries, texts);
+  text.counterpart = carve_edges<T>(carver, texts, 1, counterparts);
+  return text;
+}
+
+template <class T>
 Batch<T> carve(Carver& carver, const BatchShape& shape) {
   Batch<T> batch;
   batch.state = carver.take<StepState>(shape.groups);
@@ -61,6 +77,7 @@ Batch<T> carve(Carver& carver, const BatchShape& shape) {
       SideBatch<T>& side = domain.side[s];
       side.id = carve_edges<T>(carver, rows, 1, shape.id_rows[d][s]);
       side.history = carve_edges<T>(carver, rows, shape.history_entries, shape.history_rows[d][s]);
+      side.text = carve_texts<T>(carver, rows, shape.text[d], shape.text[d].counterparts[s]);
       if (shape.review_dim == 0) continue;
       const int64_t columns = shape.review_dim + 1;
       side.review = {carver.take<float>(rows * columns), {rows, columns}};

@@ -6,6 +6,7 @@
 // Each domain has rows = N + N n pairs (user, item): the N interactions of the batch, then the n
 // negatives of the first, of the second, and so on. The alignment losses read the first N rows.
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -13,6 +14,7 @@
 #include "host/core/view.h"
 #include "host/ops/embedding_bag.h"
 #include "host/ops/step_state.h"
+#include "host/ops/text_convolution.h"
 
 namespace cfaa {
 
@@ -25,6 +27,20 @@ using PerDomain = std::array<T, 2>;
 template <class T>
 using PerSide = std::array<T, 2>;
 
+// What a domain's reviews need where their words are read; no texts: they are not.
+struct TextShape {
+  int64_t texts = 0;                // training reviews
+  int64_t words = 0;                // in all of them
+  int64_t longest = 0;              // words of one
+  int64_t vocabulary = 0;           // distinct words
+  int64_t entries = 0;              // reviews of one row, at most
+  PerSide<int64_t> counterparts{};  // rows of the tables for whom a review is about; 0: none
+
+  // Room for `rows` rows: distinct reviews, and their words.
+  int64_t most_texts(int64_t rows) const { return std::min(rows * entries, texts); }
+  int64_t most_words(int64_t rows) const { return std::min(most_texts(rows) * longest, words); }
+};
+
 // What decides the sizes. A part of the towers' input that is not used has table rows 0.
 struct BatchShape {
   int64_t n = 0;                               // N
@@ -36,6 +52,7 @@ struct BatchShape {
   int64_t groups = 1;                          // of parameters
   PerDomain<PerSide<int64_t>> id_rows{};       // of the id tables
   PerDomain<PerSide<int64_t>> history_rows{};  // of the history tables
+  PerDomain<TextShape> text;
 
   int64_t rows(std::size_t domain) const { return used[domain] ? n * (1 + negatives[domain]) : 0; }
   int64_t all_rows() const { return rows(kSource) + rows(kTarget); }
@@ -55,9 +72,22 @@ struct EdgeLists {
   }
 };
 
+// The distinct reviews of a side's rows: E of them, then empty ones.
+template <class T>
+struct TextBatch {
+  VectorView<int32_t> offset, word;  // host/ops/text_convolution.h
+  VectorView<int32_t> word_offset, word_text, word_place;
+  EdgeLists<T> reviews;      // bags of reviews, one for each row
+  EdgeLists<T> counterpart;  // one for each review: whom it is about, or by
+
+  TextLists texts() const { return {offset, word}; }
+  WordOccurrences occurrences() const { return {word_offset, word_text, word_place}; }
+};
+
 template <class T>
 struct SideBatch {
   EdgeLists<T> id, history;
+  TextBatch<T> text;
   // (rows, review_dim + 1): the review vector, or zeros, and in the last column 1 where there is no
   // review left. The layer behind gives that column its own weights: the learned bias of absence.
   MatrixView<float> review;

@@ -1,6 +1,6 @@
 #include "host/model/encoder.h"
 
-#include "host/core/error.h"
+#include "host/model/convolution.h"
 #include "host/model/towers.h"
 
 namespace cfaa {
@@ -18,6 +18,9 @@ int64_t ModelShape::history_rows(const ModelOptions& options, std::size_t domain
 template <class T>
 std::unique_ptr<Encoder<T>> make_encoder(Context& context, const ModelOptions& options,
                                          const ModelShape& shape, Parameters<T>& parameters) {
+  if (options.encoder == EncoderKind::convolution) {
+    return std::make_unique<Convolution<T>>(context, options, shape, parameters);
+  }
   return std::make_unique<Towers<T>>(context, options, shape, parameters);
 }
 

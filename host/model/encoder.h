@@ -1,8 +1,9 @@
 #pragma once
 
-// What turns a user, or an item, into a row of Z: the first part of a model.
+// What turns a user, or an item, into a row of Z: the first part of a model (`model.encoder`).
 //
 //   towers        ids, histories and review vectors through layers     host/model/towers.h
+//   convolution   the words of the reviews (DeepCoNN, NARRE)           host/model/convolution.h
 //
 // An encoder adds what it learns to the model's Parameters: a table's or a layer's name begins with
 // its domain and side. It keeps nothing of a step itself: that is in the runs.

@@ -1,5 +1,7 @@
 #include "host/model/model_options.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "host/core/error.h"
@@ -11,11 +13,33 @@ bool ModelOptions::has(const char* input) const {
 }
 
 void ModelOptions::check() const {
+  if (encoder == EncoderKind::convolution) check_convolution();
   if (scorer_dropout > 0 && (scorer == ScorerKind::dot || scorer == ScorerKind::none)) {
     throw Error(
         "model.scorer_dropout is above 0, and model.scorer has nothing to leave out: set it to "
         "mlp, "
         "mlp+dot, fm or gated_product, or model.scorer_dropout to 0");
+  }
+}
+
+void ModelOptions::check_convolution() const {
+  if (has("history") || !has("review")) {
+    throw Error(
+        "model.inputs must be [review] or [id, review] where model.encoder is convolution: it "
+        "reads "
+        "the words of reviews and adds the id's own row");
+  }
+  if (id_dim > 0 && has("id") && id_dim != z_columns()) {
+    throw Error(
+        fmt::format("model.id_dim is {}, and model.encoder is convolution, which adds the "
+                    "id's row to Z: set it to 0",
+                    id_dim));
+  }
+  if (words_model.empty()) {
+    throw Error(
+        "model.words.model is empty, and model.encoder is convolution: give the folder of a "
+        "Hugging "
+        "Face model (tools/get_model minilm fetches one to build/models/minilm)");
   }
 }
 
@@ -26,8 +50,12 @@ OptionSet model_option_set(ModelOptions& options) {
       {"base", "v", "h", "full"},
       [&options](std::size_t i) { options.losses.choose(static_cast<Variant>(i)); },
       [&options] { return static_cast<std::size_t>(options.losses.variant()); });
+  set.add("encoder", options.encoder,
+          "what makes embeddings of users and items: towers, or a convolution over the words of "
+          "their reviews",
+          {{"towers", EncoderKind::towers}, {"convolution", EncoderKind::convolution}});
   set.add("dim", options.dim, "attributes of an embedding, D", between(1, 4096));
-  set.add("inputs", options.inputs, "what a tower reads", {"id", "history", "review"});
+  set.add("inputs", options.inputs, "what an encoder reads", {"id", "history", "review"});
   set.add("id_dim", options.id_dim, "size of a user's or item's own row; 0: dim", between(0, 4096));
   set.add("history_dim", options.history_dim, "size of a row of the history table F; 0: dim",
           between(0, 4096));
@@ -41,14 +69,28 @@ OptionSet model_option_set(ModelOptions& options) {
   set.add("history.exclude_self", options.history_exclude_self,
           "leave the predicted interaction out of both histories");
   set.add("history.max", options.history_max,
-          "interactions of a history that are read, a sample fixed per epoch; 0: all", at_least(0));
+          "interactions of a history, and reviews, that are read, a sample fixed per epoch; 0: all",
+          at_least(0));
   set.add("review.scale", options.review_scale,
           "review vectors as they are, at unit RMS, or standardised per domain and feature",
           {{"raw", ReviewScale::raw},
            {"unit", ReviewScale::unit},
            {"standardize", ReviewScale::standardize}});
   set.add("review.exclude_self", options.review_exclude_self,
-          "leave the predicted interaction's own review out of both averages");
+          "leave the predicted interaction's own review out of both sides");
+  set.add(
+      "words.model", options.words_model,
+      "folder of the Hugging Face model whose tokenizer and word vectors reviews are read with, "
+      "where the encoder reads words");
+  set.add("words.max", options.words_max, "words of a review that are read", at_least(1));
+  set.add("convolution.filters", options.filters, "filters of the convolution", between(1, 4096));
+  set.add("convolution.window", options.window, "words that a filter sees at once", between(1, 16));
+  set.add("convolution.pooling", options.pooling,
+          "how the reviews of a user or an item are joined: the maximum of each filter, or a mean "
+          "weighed by attention to whom they are about",
+          {{"max", ReviewPooling::max}, {"attention", ReviewPooling::attention}});
+  set.add("convolution.attention", options.attention,
+          "size of the attention's hidden layer and of its rows", between(1, 4096));
   set.add("layers", options.layers, "hidden layers of a tower; [] is a linear tower",
           between(1, 8192));
   set.add("residual", options.residual,

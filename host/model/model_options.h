@@ -16,7 +16,8 @@ enum class Residual { none, id, id_history };
 enum class HistoryPooling { sum, mean };
 enum class HistoryLabels { ignore, signs, split };
 enum class ReviewScale { raw, unit, standardize };
-enum class EncoderKind { towers };
+enum class EncoderKind { towers, convolution };
+enum class ReviewPooling { max, attention };
 enum class ScorerKind { none, mlp, dot, mlp_dot, fm, gated_product };
 
 struct ModelOptions {
@@ -30,6 +31,10 @@ struct ModelOptions {
   int64_t history_max = 100;
   ReviewScale review_scale = ReviewScale::standardize;
   bool review_exclude_self = true;
+  std::string words_model;  // a folder; "": none
+  int64_t words_max = 100;
+  int64_t filters = 100, window = 3, attention = 32;  // of the convolution
+  ReviewPooling pooling = ReviewPooling::max;
   std::vector<int64_t> layers = {300};
   Residual residual = Residual::id_history;
   double dropout = 0.2;
@@ -45,14 +50,16 @@ struct ModelOptions {
   bool has(const char* input) const;
   // Error where values do not go together.
   void check() const;
+  void check_convolution() const;
   // Of a row of Z: the attributes and, where the scorer wants one, the bias of a user or an item.
   int64_t z_columns() const { return scorer == ScorerKind::gated_product ? dim + 1 : dim; }
   int64_t id_columns() const { return !has("id") ? 0 : id_dim > 0 ? id_dim : z_columns(); }
   int64_t history_columns() const {
     return !has("history") ? 0 : history_dim > 0 ? history_dim : z_columns();
   }
-  // Reviews as the vectors that `embed` made.
-  bool reads_vectors() const { return has("review"); }
+  // Reviews as the vectors that `embed` made, or as their words.
+  bool reads_vectors() const { return has("review") && !reads_words(); }
+  bool reads_words() const { return encoder != EncoderKind::towers; }
   bool mlp() const { return scorer == ScorerKind::mlp || scorer == ScorerKind::mlp_dot; }
   bool dot() const { return scorer == ScorerKind::dot || scorer == ScorerKind::mlp_dot; }
 };

@@ -11,7 +11,10 @@ const std::array<std::string, kPhases>& phase_names() {
 
 bool Phase::freezes(std::string_view parameter) const {
   return std::any_of(freeze.begin(), freeze.end(), [&](const std::string& part) {
-    if (part == "rows") return parameter.ends_with(".id") || parameter.ends_with(".history");
+    if (part == "rows") {
+      return parameter.ends_with(".id") || parameter.ends_with(".history") ||
+             parameter.ends_with(".counterpart");
+    }
     return parameter.starts_with(part + ".");
   });
 }

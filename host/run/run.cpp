@@ -67,8 +67,10 @@ struct Run::State {
 
   void check_embeddings() const {
     if (description.embeddings.empty()) return;
-    const std::string difference =
-        embedding_difference(description.embeddings, embedding_identity(dataset));
+    const ModelOptions& model = description.config.model;
+    const std::string difference = embedding_difference(
+        description.embeddings,
+        model.reads_words() ? embedding_identity(dataset, model) : embedding_identity(dataset));
     if (difference.empty()) return;
     throw Error(
         fmt::format("{}: was trained on other review embeddings: {}; embed as it was, or train "

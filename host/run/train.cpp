@@ -189,7 +189,7 @@ TrainingSet::TrainingSet(const fs::path& directory, const ModelOptions& model)
     : directory_(directory),
       dataset_(load_dataset(directory)),
       data_(load_training_data(dataset_, model)) {
-  if (model.reads_vectors()) embeddings_ = embedding_identity(dataset_);
+  embeddings_ = embedding_identity(dataset_, model);
 }
 
 TrainedRun train_run(Context& context, const TrainingSet& data, const TrainRequest& request) {

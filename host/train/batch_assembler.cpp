@@ -16,6 +16,7 @@ enum Stream : uint64_t {
   kNegative = uint64_t{2} << 56,
   kEdge = uint64_t{3} << 56,
   kHistory = uint64_t{4} << 56,
+  kReviews = uint64_t{5} << 56,
 };
 
 NegativeSampler negative_sampler(const Neighbours& items, const TrainOptions& train) {
@@ -37,6 +38,7 @@ ModelShape model_shape(const TrainingData& data) {
   for (std::size_t d = 0; d < 2; ++d) {
     shape.count[d] = {data.domain(d).users.size(), data.domain(d).items.size()};
     if (data.reviews[d] != nullptr) shape.review_dim = data.reviews[d]->dim();
+    if (data.texts[d] != nullptr) shape.words[d] = data.texts[d]->vectors_view();
   }
   return shape;
 }
@@ -81,6 +83,7 @@ BatchAssembler<T>::BatchAssembler(const TrainingData& data, const ModelOptions& 
       if (model.history_max > 0) most = std::min(most, model.history_max);
       shape_.history_entries = std::max(shape_.history_entries, most);
     }
+    if (model.reads_words()) prepare_texts(d);
     negatives_[d] = negative_sampler(data.neighbours[d][kItem], train);
   }
   const int64_t source = std::ssize(rows_[kSource]), target = std::ssize(rows_[kTarget]);
@@ -89,6 +92,25 @@ BatchAssembler<T>::BatchAssembler(const TrainingData& data, const ModelOptions& 
                          : train.epoch == EpochLength::source ? source
                                                               : longest;
   steps_per_epoch_ = (length + shape_.n - 1) / shape_.n;
+}
+
+template <class T>
+void BatchAssembler<T>::prepare_texts(std::size_t domain) {
+  const TokenizedReviews& texts = *data_.texts[domain];
+  TextShape& shape = shape_.text[domain];
+  shape.texts = texts.reviews();
+  shape.words = std::ssize(texts.word);
+  shape.vocabulary = texts.vocabulary();
+  for (int64_t r = 0; r < texts.reviews(); ++r) {
+    shape.longest = std::max(shape.longest, texts.length(r));
+  }
+  for (std::size_t s = 0; s < 2; ++s) {
+    texts_[domain][s].emplace(data_.domain(domain), texts, s, model_.history_max);
+    shape.entries = std::max(shape.entries, texts_[domain][s]->entries());
+    if (model_.pooling == ReviewPooling::attention) {
+      shape.counterparts[s] = data_.neighbours[domain][1 - s].count();
+    }
+  }
 }
 
 template <class T>
@@ -242,6 +264,16 @@ void BatchAssembler<T>::fill_side(std::size_t domain, std::size_t side, int64_t 
     }
     batch.history.offset.data[rows] = used;
     history_rows_[domain][side].list(batch.history);
+  }
+  if (batch.text.offset.data != nullptr) {
+    std::vector<Entry> shown = entries;
+    if (!model_.review_exclude_self) {
+      for (Entry& entry : shown) entry.excluded = -1;
+    }
+    texts_[domain][side]->fill(shown, random_.seed,
+                               kReviews + (static_cast<uint64_t>(epoch) << 34) +
+                                   (static_cast<uint64_t>(2 * domain + side) << 32),
+                               batch.text);
   }
   if (batch.review.data != nullptr) {
     for (int32_t r = 0; r < rows; ++r) {

@@ -12,6 +12,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "host/core/context.h"
@@ -21,6 +22,7 @@
 #include "host/train/negative_sampler.h"
 #include "host/train/neighbours.h"
 #include "host/train/review_vectors.h"
+#include "host/train/text_assembler.h"
 #include "host/train/touched_rows.h"
 #include "host/train/train_options.h"
 
@@ -30,7 +32,8 @@ namespace cfaa {
 struct TrainingData {
   const Dataset& dataset;
   PerDomain<PerSide<Neighbours>> neighbours;
-  PerDomain<std::unique_ptr<ReviewVectors>> reviews;  // null without the input `review`
+  PerDomain<std::unique_ptr<ReviewVectors>> reviews;     // null where no vectors are read
+  PerDomain<std::unique_ptr<TokenizedReviews>> texts{};  // null where no words are read
 
   const Domain& domain(std::size_t d) const {
     return d == kSource ? dataset.source : dataset.target;
@@ -59,17 +62,14 @@ class BatchAssembler {
                          int64_t rows, const SideBatch<T>& batch);
 
  private:
-  // A row of one side: the entity, and the interaction left out of what it is described by.
-  struct Entry {
-    int32_t entity;
-    int32_t excluded;  // -1: none
-  };
+  using Entry = BatchEntry;
 
   void fill_state(int64_t step, const Batch<T>& batch) const;
   void choose_pairs(int64_t step, std::size_t domain, const DomainBatch<T>& batch);
   void fill_side(std::size_t domain, std::size_t side, int64_t epoch, const SideBatch<T>& batch);
   void add_history(std::size_t domain, std::size_t side, int64_t epoch, Entry entry,
                    const EdgeLists<T>& lists, int32_t& entries);
+  void prepare_texts(std::size_t domain);
   int32_t draw_negative(std::size_t domain, int64_t user, uint64_t index, uint64_t stream) const;
   int32_t random_edge(std::size_t domain, std::size_t side, int64_t entity, uint64_t index,
                       uint64_t stream) const;
@@ -85,6 +85,7 @@ class BatchAssembler {
   PerDomain<std::vector<int32_t>> rows_;  // training rows that a batch is drawn from
   PerSide<std::vector<Entry>> entry_;
   PerDomain<PerSide<TouchedRowLister>> id_rows_, history_rows_;
+  PerDomain<PerSide<std::optional<TextAssembler>>> texts_;  // empty where no words are read
 };
 
 }  // namespace cfaa

@@ -86,6 +86,13 @@ void write_trace(Context& context, const std::filesystem::path& directory, int64
       const SideBatch<T>& side = batch.domain[d].side[s];
       add_lists(collector, name + ".id", side.id);
       add_lists(collector, name + ".history", side.history);
+      add_lists(collector, name + ".reviews", side.text.reviews);
+      add_lists(collector, name + ".counterpart", side.text.counterpart);
+      if (side.text.offset.data != nullptr) {
+        const int64_t words = side.text.offset.data[side.text.offset.size() - 1];
+        collector.add_host(name + ".text.offset", side.text.offset);
+        collector.add_host(name + ".text.word", VectorView<int32_t>(side.text.word.data, {words}));
+      }
       if (side.review.data != nullptr) collector.add_host(name + ".review", side.review);
     }
   }

@@ -364,8 +364,12 @@ TrainOutcome train(Context& context, const TrainingData& data, const RunConfig& 
 }
 
 TrainingData load_training_data(const Dataset& dataset, const ModelOptions& model) {
-  TrainingData data{dataset, {}, {}};
+  TrainingData data{dataset, {}, {}, {}};
   for (std::size_t d = 0; d < 2; ++d) data.neighbours[d] = make_neighbours(data.domain(d));
+  for (std::size_t d = 0; model.reads_words() && d < 2; ++d) {
+    data.texts[d] = std::make_unique<TokenizedReviews>(
+        tokenize_reviews(data.domain(d), model.words_model, model.words_max));
+  }
   if (!model.reads_vectors()) return data;
   auto [source, target] = load_review_sums(dataset);
   data.reviews[kSource] =

@@ -71,7 +71,8 @@ class FrozenStep {
       for (std::size_t s = 0; s < 2; ++s) {
         const SideBatch<double>& side = host_batch_.domain[d].side[s];
         for (const auto& [part, lists] :
-             {std::pair(".id", &side.id), std::pair(".history", &side.history)}) {
+             {std::pair(".id", &side.id), std::pair(".history", &side.history),
+              std::pair(".counterpart", &side.text.counterpart)}) {
           if (gradient != "gradient." + tower_name(d, s) + part) continue;
           return {lists->touched_row.data, {lists->touched_count.data[0]}};
         }
@@ -228,6 +229,18 @@ TEST_P(ModelGradient, IsRightForTheScorersOfTheBaselines) {
   for (const ScorerKind kind : {ScorerKind::mlp, ScorerKind::fm, ScorerKind::gated_product}) {
     options.scorer = kind;
     expect_right(options, small_training());
+  }
+}
+
+TEST_P(ModelGradient, IsRightForConvolutionsOverWords) {
+  for (const ReviewPooling pooling : {ReviewPooling::max, ReviewPooling::attention}) {
+    ModelOptions options = small_convolution(pooling);
+    TrainOptions train = small_training();
+    expect_right(options, train);
+    options.towers = TowerSharing::shared;
+    expect_right(options, train);
+    train.domains = TrainedDomains::target;
+    expect_right(options, train);
   }
 }
 

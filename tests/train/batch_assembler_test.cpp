@@ -195,7 +195,7 @@ TEST(RowsWithoutALabel, AreInNoHistoryAndNoBatch) {
   Dataset dataset = SmallWorld().dataset();
   std::vector<float>& label = dataset.target.train.label;
   for (std::size_t r = 0; r < label.size(); r += 2) label[r] = kNoLabel;
-  TrainingData data{dataset, {}, {}};
+  TrainingData data{dataset, {}, {}, {}};
   for (const std::size_t d : {kSource, kTarget})
     data.neighbours[d] = make_neighbours(data.domain(d));
   ModelOptions model = small_model();

@@ -111,6 +111,12 @@ TEST(RunConfig, WhatDoesNotGoTogetherIsRefusedByItsKeys) {
       "train.target_supervision"));
   EXPECT_EQ(refusal_of({"train.domains=target", "model.variant=base"}), "");
   EXPECT_TRUE(names(refusal("model.scorer=none"), "signals.use"));
+  EXPECT_TRUE(names(refusal("model.encoder=convolution"), "model.inputs"));
+  EXPECT_TRUE(names(refusal_of({"model.encoder=convolution", "model.inputs=[\"review\"]"}),
+                    "model.words.model is empty"));
+  EXPECT_TRUE(names(refusal_of({"model.encoder=convolution", "model.inputs=[\"id\",\"review\"]",
+                                "model.id_dim=5"}),
+                    "model.id_dim is 5"));
   EXPECT_TRUE(
       names(refusal_of({"model.scorer=dot", "model.scorer_dropout=0.5"}), "model.scorer_dropout"));
   EXPECT_TRUE(names(refusal("train.phases.second.labels=source"), "train.phases.first.steps"));

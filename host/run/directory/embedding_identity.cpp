@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "host/embed/review_sums.h"
+#include "host/embed/tokenized_reviews.h"
 #include "host/io/content_hash.h"
 
 namespace cfaa {
@@ -21,6 +22,11 @@ EmbeddingIdentity embedding_identity(const Dataset& data) {
     }
   }
   return identity;
+}
+
+EmbeddingIdentity embedding_identity(const Dataset& data, const ModelOptions& model) {
+  if (model.reads_words()) return {{"words", word_model_hash(model.words_model)}};
+  return model.reads_vectors() ? embedding_identity(data) : EmbeddingIdentity{};
 }
 
 std::string embedding_difference(const EmbeddingIdentity& trained, const EmbeddingIdentity& now) {

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "host/data/dataset.h"
+#include "host/model/model_options.h"
 
 namespace cfaa {
 
@@ -15,6 +16,8 @@ using EmbeddingIdentity = std::map<std::string, std::string>;
 
 // Reads the arrays once. Error where there are no embeddings.
 EmbeddingIdentity embedding_identity(const Dataset& data);
+// Of what a model reads of the reviews: embeddings, words, or nothing.
+EmbeddingIdentity embedding_identity(const Dataset& data, const ModelOptions& model);
 
 // "source layer was 5 and is 6", of every difference; "" where there is none, or nothing is known.
 std::string embedding_difference(const EmbeddingIdentity& trained, const EmbeddingIdentity& now);
