@@ -134,7 +134,7 @@ def budget(nvcc, nvdisasm, root, sizes):
          f"floor by SASS: {loads:.2f} loads of shared memory a multiplication; the kernel is that "
          "of 0.1.0, whose column is an estimate above this floor"),
         ("batch upload", "PCIe", "710 / 360", "hidden", pair(upload_us),
-         f"{size / 1e6:.1f} MB, all of its capacity, at 25 and 50 GB/s"),
+         f"at most {size / 1e6:.1f} MB at 25 and 50 GB/s, were every history of full length"),
         ("host assembly", "one thread", "15,000", "< 2,000", "not counted",
          "`cfaa_gpu bench` measures it on the host at hand"),
         ("towers, scorer", "fp32 pipe", "550 / 300", "300 / 150", "550 / 300",

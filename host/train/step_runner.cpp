@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "host/core/error.h"
+#include "host/model/filled_ranges.h"
 
 namespace cfaa {
 
@@ -102,7 +103,11 @@ void StepRunner<T>::load(int64_t step) {
     device_batch_ = host_batch_[current_];
     return;
   }
-  context_.runtime().copy_from_host(device_, host_[current_], layout_.bytes());
+  const auto* host = static_cast<const char*>(host_[current_]);
+  auto* device = static_cast<char*>(device_);
+  for (const ByteRange& range : filled_ranges(host_batch_[current_], host, layout_.bytes())) {
+    context_.runtime().copy_from_host(device + range.first, host + range.first, range.count);
+  }
   copied_[current_] = context_.runtime().mark();
   was_copied_[current_] = true;
 }

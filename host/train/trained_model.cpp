@@ -63,22 +63,18 @@ class MlpBlocks {
 
   // Scores of `users` and items first .. last - 1.
   void block(Context& context, std::span<const int32_t> users, int64_t first, int64_t last,
-             MatrixView<float> scores) const {
+             MatrixView<float> scores) {
     const Arena::Scope scope(context.scratch());
-    const auto rows = static_cast<int64_t>(users.size());
+    choose(context, users);
     if (arrays_.dot) {
-      dot_scores(context, gather(context, users, embeddings_.z[kUser], embeddings_.dim),
-                 slice(items_->view(), first, last), scores);
+      dot_scores(context, chosen_z_.view(), slice(items_->view(), first, last), scores);
     }
     std::vector<PairLayer<float>> layers;
     for (std::size_t l = 0; l < weight_.size(); ++l) {
       layers.push_back({weight_[l].view(), bias_[l].view()});
     }
-    const int64_t width = arrays_.layers[0].out;
-    const MatrixView<const float> part = gather(context, users, part_[kUser], width);
-    CFAA_ASSERT(part.rows() == rows);
-    pair_scores<float>(context, part, slice(item_parts_->view(), first, last), layers, arrays_.dot,
-                       scores);
+    pair_scores<float>(context, chosen_part_.view(), slice(item_parts_->view(), first, last),
+                       layers, arrays_.dot, scores);
   }
 
   // The same of one user and some items, on the host.
@@ -135,19 +131,22 @@ class MlpBlocks {
     return out.to_host();
   }
 
-  // Rows of a host array, on the device.
-  static MatrixView<const float> gather(Context& context, std::span<const int32_t> rows,
-                                        const std::vector<float>& array, int64_t width) {
-    const auto count = static_cast<int64_t>(rows.size());
+  // Brings the rows of these users to the device, where they stay for all blocks of items: only
+  // other users are waited for.
+  void choose(Context& context, std::span<const int32_t> users) {
+    if (std::equal(users.begin(), users.end(), chosen_.begin(), chosen_.end())) return;
+    chosen_.assign(users.begin(), users.end());
+    if (arrays_.dot) chosen_z_ = gather(context, users, embeddings_.z[kUser], embeddings_.dim);
+    chosen_part_ = gather(context, users, part_[kUser], arrays_.layers[0].out);
+  }
+  static Tensor<float, 2> gather(Context& context, std::span<const int32_t> rows,
+                                 const std::vector<float>& array, int64_t width) {
     std::vector<float> chosen(rows.size() * static_cast<std::size_t>(width));
     for (std::size_t r = 0; r < rows.size(); ++r) {
       std::copy_n(array.data() + static_cast<int64_t>(rows[r]) * width, width,
                   chosen.data() + static_cast<int64_t>(r) * width);
     }
-    const MatrixView<float> taken = context.scratch().take<float, 2>({count, width});
-    context.runtime().copy_from_host(taken.data, chosen.data(), chosen.size() * sizeof(float));
-    context.runtime().synchronize();
-    return taken;
+    return {context, {static_cast<int64_t>(rows.size()), width}, chosen.data()};
   }
   static MatrixView<const float> slice(MatrixView<const float> matrix, int64_t first,
                                        int64_t last) {
@@ -157,6 +156,8 @@ class MlpBlocks {
   const DomainEmbeddings& embeddings_;
   ScorerArrays arrays_;
   PerSide<std::vector<float>> part_;
+  std::vector<int32_t> chosen_;  // users whose rows are on the device
+  Tensor<float, 2> chosen_z_, chosen_part_;
   std::optional<DeviceMatrix<float>> items_, item_parts_;
   std::vector<Tensor<float, 2>> weight_;
   std::vector<Tensor<float, 1>> bias_;
@@ -170,6 +171,7 @@ DomainEmbeddings embed_domain(Context& context, const Cfaa<T>& model, BatchAssem
   BatchShape shape = assembler.shape();
   shape.n = kBlockRows;
   shape.negatives = {0, 0};
+  shape.used = {domain == kSource, domain == kTarget};
   const BatchLayout<T> layout(shape);
   BatchMemory memory(context, layout.bytes());
   DomainEmbeddings result;

@@ -73,6 +73,22 @@ TEST_P(Steps, AgreeWithTheCpuAndAreReplayed) {
   EXPECT_EQ(found.segments > 0, GetParam() == "cuda");
 }
 
+// Users' histories are short beside those of items, and leave most of their lists' room unused.
+TEST_P(Steps, AgreeWithTheCpuWhereTheBatchHasGaps) {
+  const SmallWorld world(60, 12);
+  ModelOptions options = small_model();
+  options.losses.choose(Variant::base);
+  TrainOptions train = small_training();
+  train.batch_size = 256;
+  const auto cpu = make_context("cpu", {.threads = 2, .seed = 5});
+  const auto device = make_context(GetParam(), {.threads = 2, .seed = 5});
+  const Trained expected = train_steps(*cpu, 2, options, train, world);
+
+  const Trained found = train_steps(*device, 2, options, train, world);
+
+  EXPECT_TRUE(close(expected.parameters, found.parameters, 2e-3));
+}
+
 // N 32, D 24, K 16, all of CFAA; the whole length for tools/test --full.
 Trained train_long(const std::string& device) {
   const int64_t steps = std::getenv("CFAA_LONG_TESTS") == nullptr ? 20 : 300;
@@ -166,6 +182,30 @@ TEST(EmulatedSteps, AreCapturedAgainWhereAnEvaluationMovedTheArena) {
   EXPECT_EQ(evaluated.captures, 2);
   EXPECT_EQ(evaluated.parameters, trained.parameters);
   EXPECT_EQ(evaluated.parameters, plain.parameters);
+}
+
+TEST(EmulatedSteps, ARankingDoesNotWaitForEveryBlockOfItems) {
+  const auto context = make_context("cuda", {.threads = 2, .seed = 5});
+  const SmallWorld world(40, 200);
+  const ModelOptions options = small_model();
+  const TrainOptions train = small_training();
+  BatchAssembler<float> assembler(world.data(), options, train);
+  Cfaa<float> model(*context, options, {}, model_shape(world.data()), assembler.shape());
+  StepRunner<float> runner(*context, model, assembler, train);
+  runner.load(0);
+  model.initialize(*context, runner.batch(), 3);
+  const DomainEmbeddings embeddings = embed_domain<float>(*context, model, assembler, kTarget);
+  const auto scorer = make_scorer(*context, embeddings, scorer_arrays<float>(*context, model));
+  const std::vector<int32_t> users = {0, 1, 2, 3};
+  const auto waits = [&](int64_t item_block) {
+    const uint64_t before = emulator::counters().synchronisations;
+    scorer->rank(*context, users, make_user_items(embeddings.count[kUser], {}),
+                 {.k = 5, .item_block = item_block});
+    return emulator::counters().synchronisations - before;
+  };
+  waits(200);  // the users' rows are there, and the arena has what it needs
+
+  EXPECT_EQ(waits(10), waits(200));
 }
 #endif
 
