@@ -91,7 +91,7 @@ TEST_P(Steps, AgreeWithTheCpuWhereTheBatchHasGaps) {
 
 // N 32, D 24, K 16, all of CFAA; the whole length for tools/test --full.
 Trained train_long(const std::string& device) {
-  const int64_t steps = std::getenv("CFAA_LONG_TESTS") == nullptr ? 20 : 300;
+  const int64_t steps = std::getenv("CFAA_LONG_TESTS") == nullptr ? 10 : 300;
   const SmallWorld world(40, 30, 12);
   ModelOptions options;
   options.dim = 24;
@@ -172,7 +172,7 @@ TwoEpochs two_epochs(bool evaluate, bool graphs = true) {
 
 TEST(EmulatedSteps, AreCapturedAgainWhereAnEvaluationMovedTheArena) {
   emulator::set_merged_arena(true);
-  const TwoEpochs plain = two_epochs(true, false), trained = two_epochs(false);
+  const TwoEpochs plain = two_epochs(false, false), trained = two_epochs(false);
 
   const TwoEpochs evaluated = two_epochs(true);
 
