@@ -30,6 +30,7 @@ void print_line(const char* text) {
 struct sigaction previous_segv, previous_bus;
 
 void on_fault(int signal, siginfo_t* info, void* context) {
+  if (open_touched(info->si_addr)) return;
   bool write_access = false;
 #if defined(__x86_64__)
   write_access = (static_cast<ucontext_t*>(context)->uc_mcontext.gregs[REG_ERR] & 2) != 0;

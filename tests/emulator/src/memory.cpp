@@ -3,12 +3,14 @@
 #include <sys/mman.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <deque>
 #include <map>
 #include <set>
+#include <vector>
 
 #include "fail.h"
 #include "sanitizers.h"
@@ -33,6 +35,8 @@ struct Memory {
   unsigned open = 0;
   std::map<std::uintptr_t, Allocation> allocations;  // by pages, freed ones too
   std::set<const Allocation*> live;
+  std::vector<const Allocation*> touched;  // accessible since the device works
+  std::atomic_flag touching;               // held while `touched` changes
   std::deque<std::uintptr_t> freed;
   std::map<std::uintptr_t, std::size_t> pinned;
 
@@ -121,9 +125,10 @@ void* allocate_device(int device, std::size_t bytes) {
   fill_slack(base + bytes, first + a.page_bytes);
   sanitizers::poison(first, a.base - a.pages);
   sanitizers::poison(base + bytes, static_cast<std::size_t>(first + a.page_bytes - base) - bytes);
-  if ((m.open >> device & 1u) == 0) protect(a, false);
+  protect(a, false);
   m.live_bytes[device] += bytes;
   m.live.insert(&(m.allocations[a.pages] = a));
+  m.touched.reserve(m.live.size());  // a fault handler cannot allocate
   return base;
 }
 
@@ -134,6 +139,7 @@ bool free_device(void* p) {
   Allocation& a = std::prev(found)->second;
   if (a.base != address(p) || !a.live) return false;
   protect(a, true);
+  std::erase(m.touched, &a);
   check_slack_of(a, a.base - a.pages, "somebody");
   sanitizers::unpoison(reinterpret_cast<void*>(a.pages), a.page_bytes);
   // A fresh mapping gives the memory back and leaves the addresses unusable.
@@ -197,18 +203,34 @@ const Allocation* find_allocation(const void* p) {
 void open_devices(unsigned devices) {
   Memory& m = memory();
   if (m.open == devices) return;
-  for (const Allocation* a : m.live) {
-    const bool was = m.open >> a->device & 1u, is = devices >> a->device & 1u;
-    if (was != is) protect(*a, is);
-  }
+  std::erase_if(m.touched, [&](const Allocation* a) {
+    const bool closes = (devices >> a->device & 1u) == 0;
+    if (closes) protect(*a, false);
+    return closes;
+  });
   m.open = devices;
 }
 
-void check_slack(const std::string& who) {
-  const Memory& m = memory();
-  for (const Allocation* a : m.live) {
-    if (m.open >> a->device & 1u) check_slack_of(*a, alignment, who.c_str());
+bool open_touched(const void* p) {
+  Memory& m = memory();
+  const int device = device_of(p);
+  if (device < 0 || (m.open >> device & 1u) == 0) return false;
+  auto found = m.allocations.upper_bound(address(p));
+  if (found == m.allocations.begin()) return false;
+  const Allocation& a = std::prev(found)->second;
+  if (!a.live || address(p) >= a.pages + a.page_bytes) return false;
+  while (m.touching.test_and_set(std::memory_order_acquire)) {
   }
+  if (std::find(m.touched.begin(), m.touched.end(), &a) == m.touched.end()) {
+    protect(a, true);
+    m.touched.push_back(&a);
+  }
+  m.touching.clear(std::memory_order_release);
+  return true;
+}
+
+void check_slack(const std::string& who) {
+  for (const Allocation* a : memory().touched) check_slack_of(*a, alignment, who.c_str());
 }
 
 std::string why_not_device_memory(const void* p, std::size_t bytes, int device,

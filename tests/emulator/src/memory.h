@@ -34,8 +34,12 @@ int device_of(const void* p);
 // The allocation, live or freed, that `p` lies in (its end counts as inside), or null.
 const Allocation* find_allocation(const void* p);
 
-// Makes the memory of these devices (a bit each) accessible, and all other device memory not.
+// Makes the memory of these devices (a bit each) accessible, and all other device memory not. What
+// is accessible opens when it is first touched: most operations touch few of many allocations.
 void open_devices(unsigned devices);
+
+// For the fault handler: true where the address may be touched, and now can be.
+bool open_touched(const void* p);
 
 // Fails if the bytes just outside of an allocation were overwritten; `who` did it.
 void check_slack(const std::string& who);
