@@ -113,6 +113,16 @@ inline ModelOptions small_convolution(ReviewPooling pooling) {
   return options;
 }
 
+inline ModelOptions small_word_memory() {
+  ModelOptions options = small_convolution(ReviewPooling::max);
+  options.encoder = EncoderKind::word_memory;
+  options.inputs = {"id", "review"};
+  options.id_dim = 3;  // and a word's vector of 3
+  options.words_row_max = 6;
+  options.scorer = ScorerKind::dot;
+  return options;
+}
+
 inline TrainOptions small_training() {
   TrainOptions options;
   options.batch_size = 8;

@@ -226,8 +226,9 @@ class Model:
             per_sample_weights=self.batch[name + ".weight"], include_last_offset=True)
 
     def tower(self, name):
-        if self.config["model"].get("encoder") == "convolution":
-            return self.convolution(name)
+        encoder = self.config["model"].get("encoder")
+        if encoder in ("convolution", "word_memory"):
+            return self.convolution(name) if encoder == "convolution" else self.word_memory(name)
         parts = [self.bag(name, "id"), self.bag(name, "history")]
         if f"batch.{name}.review" in self.batch:
             parts.append(self.batch[f"batch.{name}.review"])
@@ -289,6 +290,20 @@ class Model:
             z = torch.nn.functional.pad(z, (0, 1))
         own = self.bag(name, "id")
         return z if own is None else z + own
+
+    def word_memory(self, name):
+        """The id's own row, and its words weighed by how well their keys fit a second row of it."""
+        keys, words = self.parameters[f"{name}.key"], self.batch[f"words.{name}"]
+        bags = self.batch[f"batch.{name}.key.offset"].tolist()
+        index = self.batch[f"batch.{name}.key.index"].long()
+        ids = self.batch[f"batch.{name}.id.index"].long()
+        query = self.parameters[f"{name}.query"][ids]
+        rows = []
+        for r, (begin, end) in enumerate(zip(bags, bags[1:])):
+            own = index[begin:end]
+            share = torch.softmax(keys[own] @ query[r], 0)
+            rows.append(share @ words[own])  # zeros of no words
+        return torch.cat([self.parameters[f"{name}.id"][ids], torch.stack(rows)], 1)
 
     def scores(self, z):
         d = z.shape[1] // 2
@@ -390,7 +405,8 @@ def check(path):
     for name, parameter in model.parameters.items():
         gradient = (torch.zeros_like(parameter) if parameter.grad is None
                     else parameter.grad).numpy()
-        touched = arrays.get(f"batch.{name}.touched")
+        lists = name.replace(".query", ".id")  # both are the ids' own rows
+        touched = arrays.get(f"batch.{lists}.touched")
         ours = arrays["gradient." + name]
         if touched is not None:
             gradient, arrays["gradient." + name] = gradient[touched], ours[:len(touched)]

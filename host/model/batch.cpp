@@ -50,7 +50,10 @@ template <class T>
 TextBatch<T> carve_texts(Carver& carver, int64_t rows, const TextShape& shape,
                          int64_t counterparts) {
   TextBatch<T> text;
-  if (shape.texts == 0) return text;
+  if (shape.row_words > 0) {
+    text.words = carve_edges<T>(carver, rows, shape.row_words, shape.vocabulary);
+  }
+  if (shape.texts == 0 || shape.entries == 0) return text;
   const int64_t texts = shape.most_texts(rows), words = shape.most_words(rows);
   text.offset = carver.vector<int32_t>(texts + 1);
   text.word = carver.vector<int32_t>(words);

@@ -33,7 +33,8 @@ struct TextShape {
   int64_t words = 0;                // in all of them
   int64_t longest = 0;              // words of one
   int64_t vocabulary = 0;           // distinct words
-  int64_t entries = 0;              // reviews of one row, at most
+  int64_t entries = 0;              // reviews of one row, at most; 0: reviews are not told apart
+  int64_t row_words = 0;            // distinct words of one row, at most; 0: they are not listed
   PerSide<int64_t> counterparts{};  // rows of the tables for whom a review is about; 0: none
 
   // Room for `rows` rows: distinct reviews, and their words.
@@ -79,6 +80,7 @@ struct TextBatch {
   VectorView<int32_t> word_offset, word_text, word_place;
   EdgeLists<T> reviews;      // bags of reviews, one for each row
   EdgeLists<T> counterpart;  // one for each review: whom it is about, or by
+  EdgeLists<T> words;        // bags of distinct words, ascending, one for each row
 
   TextLists texts() const { return {offset, word}; }
   WordOccurrences occurrences() const { return {word_offset, word_text, word_place}; }

@@ -2,6 +2,7 @@
 
 #include "host/model/convolution.h"
 #include "host/model/towers.h"
+#include "host/model/word_memory.h"
 
 namespace cfaa {
 
@@ -20,6 +21,9 @@ std::unique_ptr<Encoder<T>> make_encoder(Context& context, const ModelOptions& o
                                          const ModelShape& shape, Parameters<T>& parameters) {
   if (options.encoder == EncoderKind::convolution) {
     return std::make_unique<Convolution<T>>(context, options, shape, parameters);
+  }
+  if (options.encoder == EncoderKind::word_memory) {
+    return std::make_unique<WordMemory<T>>(context, options, shape, parameters);
   }
   return std::make_unique<Towers<T>>(context, options, shape, parameters);
 }

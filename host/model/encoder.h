@@ -4,6 +4,7 @@
 //
 //   towers        ids, histories and review vectors through layers     host/model/towers.h
 //   convolution   the words of the reviews (DeepCoNN, NARRE)           host/model/convolution.h
+//   word_memory   words weighed by the id's own row (TDAR)             host/model/word_memory.h
 //
 // An encoder adds what it learns to the model's Parameters: a table's or a layer's name begins with
 // its domain and side. It keeps nothing of a step itself: that is in the runs.

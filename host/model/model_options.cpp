@@ -13,7 +13,7 @@ bool ModelOptions::has(const char* input) const {
 }
 
 void ModelOptions::check() const {
-  if (encoder == EncoderKind::convolution) check_convolution();
+  if (reads_words()) check_words();
   if (scorer_dropout > 0 && (scorer == ScorerKind::dot || scorer == ScorerKind::none)) {
     throw Error(
         "model.scorer_dropout is above 0, and model.scorer has nothing to leave out: set it to "
@@ -22,24 +22,31 @@ void ModelOptions::check() const {
   }
 }
 
-void ModelOptions::check_convolution() const {
-  if (has("history") || !has("review")) {
-    throw Error(
-        "model.inputs must be [review] or [id, review] where model.encoder is convolution: it "
-        "reads "
-        "the words of reviews and adds the id's own row");
+void ModelOptions::check_words() const {
+  const bool memory = encoder == EncoderKind::word_memory;
+  const char* name = memory ? "word_memory" : "convolution";
+  if (has("history") || !has("review") || (memory && !has("id"))) {
+    throw Error(fmt::format(
+        "model.inputs must be {}, where model.encoder is {}: it reads the words of reviews and the "
+        "id's own row",
+        memory ? "[id, review]" : "[review] or [id, review]", name));
   }
-  if (id_dim > 0 && has("id") && id_dim != z_columns()) {
+  if (!memory && id_dim > 0 && has("id") && id_dim != z_columns()) {
     throw Error(
-        fmt::format("model.id_dim is {}, and model.encoder is convolution, which adds the "
-                    "id's row to Z: set it to 0",
+        fmt::format("model.id_dim is {}, and model.encoder is convolution, which adds the id's row "
+                    "to Z: set it to 0",
                     id_dim));
   }
-  if (words_model.empty()) {
+  if (memory && (id_dim == 0 || id_dim >= z_columns())) {
     throw Error(
-        "model.words.model is empty, and model.encoder is convolution: give the folder of a "
-        "Hugging "
-        "Face model (tools/get_model minilm fetches one to build/models/minilm)");
+        "model.id_dim must be above 0 and below model.dim where model.encoder is word_memory: Z is "
+        "the id's row and, behind it, a mean of word vectors");
+  }
+  if (words_model.empty()) {
+    throw Error(fmt::format(
+        "model.words.model is empty, and model.encoder is {}: give the folder of a Hugging Face "
+        "model (tools/get_model minilm fetches one to build/models/minilm)",
+        name));
   }
 }
 
@@ -51,9 +58,11 @@ OptionSet model_option_set(ModelOptions& options) {
       [&options](std::size_t i) { options.losses.choose(static_cast<Variant>(i)); },
       [&options] { return static_cast<std::size_t>(options.losses.variant()); });
   set.add("encoder", options.encoder,
-          "what makes embeddings of users and items: towers, or a convolution over the words of "
-          "their reviews",
-          {{"towers", EncoderKind::towers}, {"convolution", EncoderKind::convolution}});
+          "what makes embeddings of users and items: towers, a convolution over the words of their "
+          "reviews, or a memory of those words",
+          {{"towers", EncoderKind::towers},
+           {"convolution", EncoderKind::convolution},
+           {"word_memory", EncoderKind::word_memory}});
   set.add("dim", options.dim, "attributes of an embedding, D", between(1, 4096));
   set.add("inputs", options.inputs, "what an encoder reads", {"id", "history", "review"});
   set.add("id_dim", options.id_dim, "size of a user's or item's own row; 0: dim", between(0, 4096));
@@ -83,6 +92,8 @@ OptionSet model_option_set(ModelOptions& options) {
       "folder of the Hugging Face model whose tokenizer and word vectors reviews are read with, "
       "where the encoder reads words");
   set.add("words.max", options.words_max, "words of a review that are read", at_least(1));
+  set.add("words.row_max", options.words_row_max,
+          "distinct words of a user or an item that a memory of words reads", between(1, 65536));
   set.add("convolution.filters", options.filters, "filters of the convolution", between(1, 4096));
   set.add("convolution.window", options.window, "words that a filter sees at once", between(1, 16));
   set.add("convolution.pooling", options.pooling,

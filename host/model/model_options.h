@@ -16,7 +16,7 @@ enum class Residual { none, id, id_history };
 enum class HistoryPooling { sum, mean };
 enum class HistoryLabels { ignore, signs, split };
 enum class ReviewScale { raw, unit, standardize };
-enum class EncoderKind { towers, convolution };
+enum class EncoderKind { towers, convolution, word_memory };
 enum class ReviewPooling { max, attention };
 enum class ScorerKind { none, mlp, dot, mlp_dot, fm, gated_product };
 
@@ -32,7 +32,7 @@ struct ModelOptions {
   ReviewScale review_scale = ReviewScale::standardize;
   bool review_exclude_self = true;
   std::string words_model;  // a folder; "": none
-  int64_t words_max = 100;
+  int64_t words_max = 100, words_row_max = 200;
   int64_t filters = 100, window = 3, attention = 32;  // of the convolution
   ReviewPooling pooling = ReviewPooling::max;
   std::vector<int64_t> layers = {300};
@@ -50,7 +50,7 @@ struct ModelOptions {
   bool has(const char* input) const;
   // Error where values do not go together.
   void check() const;
-  void check_convolution() const;
+  void check_words() const;
   // Of a row of Z: the attributes and, where the scorer wants one, the bias of a user or an item.
   int64_t z_columns() const { return scorer == ScorerKind::gated_product ? dim + 1 : dim; }
   int64_t id_columns() const { return !has("id") ? 0 : id_dim > 0 ? id_dim : z_columns(); }

@@ -11,6 +11,7 @@ const std::array<std::string, kPhases>& phase_names() {
 
 bool Phase::freezes(std::string_view parameter) const {
   return std::any_of(freeze.begin(), freeze.end(), [&](const std::string& part) {
+    if (part == "words") return parameter.ends_with(".query") || parameter.ends_with(".key");
     if (part == "rows") {
       return parameter.ends_with(".id") || parameter.ends_with(".history") ||
              parameter.ends_with(".counterpart");
@@ -46,8 +47,10 @@ void add_phase_options(OptionSet& set, PhaseOptions& options) {
                             : "0: the third phase is the last",
             p + 1 < kPhases ? at_least(0) : between(0, 0));
     set.add(key + "freeze", phase.freeze,
-            "what stays as it is: all of a domain, the scorer, the rows of users and items",
-            {"source", "target", "scorer", "rows"});
+            "what stays as it is: all of a domain, the scorer, the rows of users and items, what "
+            "weighs "
+            "words",
+            {"source", "target", "scorer", "rows", "words"});
     set.add(key + "labels", phase.labels, "whose labels L_C learns from",
             {{"both", PhaseLabels::both},
              {"source", PhaseLabels::source},

@@ -25,7 +25,7 @@ enum class PhaseStart { go_on, copy_source };
 
 struct Phase {
   int64_t steps = 0;                // 0: to the end
-  std::vector<std::string> freeze;  // "source", "target", "scorer", "rows"
+  std::vector<std::string> freeze;  // "source", "target", "scorer", "rows", "words"
   PhaseLabels labels = PhaseLabels::both;
   PhaseStart start = PhaseStart::go_on;
 

@@ -104,8 +104,11 @@ void BatchAssembler<T>::prepare_texts(std::size_t domain) {
   for (int64_t r = 0; r < texts.reviews(); ++r) {
     shape.longest = std::max(shape.longest, texts.length(r));
   }
+  const bool memory = model_.encoder == EncoderKind::word_memory;
+  if (memory) shape.row_words = std::min(model_.words_row_max, shape.vocabulary);
   for (std::size_t s = 0; s < 2; ++s) {
     texts_[domain][s].emplace(data_.domain(domain), texts, s, model_.history_max);
+    if (memory) continue;
     shape.entries = std::max(shape.entries, texts_[domain][s]->entries());
     if (model_.pooling == ReviewPooling::attention) {
       shape.counterparts[s] = data_.neighbours[domain][1 - s].count();
@@ -265,16 +268,7 @@ void BatchAssembler<T>::fill_side(std::size_t domain, std::size_t side, int64_t 
     batch.history.offset.data[rows] = used;
     history_rows_[domain][side].list(batch.history);
   }
-  if (batch.text.offset.data != nullptr) {
-    std::vector<Entry> shown = entries;
-    if (!model_.review_exclude_self) {
-      for (Entry& entry : shown) entry.excluded = -1;
-    }
-    texts_[domain][side]->fill(shown, random_.seed,
-                               kReviews + (static_cast<uint64_t>(epoch) << 34) +
-                                   (static_cast<uint64_t>(2 * domain + side) << 32),
-                               batch.text);
-  }
+  if (texts_[domain][side].has_value()) fill_texts(domain, side, epoch, batch.text);
   if (batch.review.data != nullptr) {
     for (int32_t r = 0; r < rows; ++r) {
       const Entry& entry = entries[static_cast<std::size_t>(r)];
@@ -282,6 +276,25 @@ void BatchAssembler<T>::fill_side(std::size_t domain, std::size_t side, int64_t 
                                    model_.review_exclude_self ? entry.excluded : -1,
                                    batch.review.data + r * batch.review.stride[0]);
     }
+  }
+}
+
+template <class T>
+void BatchAssembler<T>::fill_texts(std::size_t domain, std::size_t side, int64_t epoch,
+                                   const TextBatch<T>& batch) {
+  std::vector<Entry> shown = entry_[side];
+  if (!model_.review_exclude_self) {
+    for (Entry& entry : shown) entry.excluded = -1;
+  }
+  TextAssembler& texts = *texts_[domain][side];
+  if (batch.words.offset.data != nullptr) {
+    texts.fill_row_words(shown, shape_.text[domain].row_words, batch);
+  }
+  if (batch.offset.data != nullptr) {
+    texts.fill(shown, random_.seed,
+               kReviews + (static_cast<uint64_t>(epoch) << 34) +
+                   (static_cast<uint64_t>(2 * domain + side) << 32),
+               batch);
   }
 }
 

@@ -70,6 +70,7 @@ class BatchAssembler {
   void add_history(std::size_t domain, std::size_t side, int64_t epoch, Entry entry,
                    const EdgeLists<T>& lists, int32_t& entries);
   void prepare_texts(std::size_t domain);
+  void fill_texts(std::size_t domain, std::size_t side, int64_t epoch, const TextBatch<T>& batch);
   int32_t draw_negative(std::size_t domain, int64_t user, uint64_t index, uint64_t stream) const;
   int32_t random_edge(std::size_t domain, std::size_t side, int64_t entity, uint64_t index,
                       uint64_t stream) const;

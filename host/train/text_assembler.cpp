@@ -13,8 +13,10 @@ TextAssembler::TextAssembler(const Domain& domain, const TokenizedReviews& texts
       counterpart_(side == kUser ? domain.train.item : domain.train.user),
       review_rows_(texts.reviews()),
       counterpart_rows_(side == kUser ? domain.items.size() : domain.users.size()),
+      word_rows_(texts.vocabulary()),
       seen_(static_cast<std::size_t>(texts.reviews())),
-      place_(seen_.size()) {
+      place_(seen_.size()),
+      word_seen_(static_cast<std::size_t>(texts.vocabulary())) {
   const std::vector<int32_t>& own = side == kUser ? domain.train.user : domain.train.item;
   const int64_t count = side == kUser ? domain.users.size() : domain.items.size();
   offset_.assign(static_cast<std::size_t>(count) + 1, 0);
@@ -34,6 +36,34 @@ TextAssembler::TextAssembler(const Domain& domain, const TokenizedReviews& texts
   for_each_review([&](std::size_t entity, std::size_t review) {
     review_[static_cast<std::size_t>(next[entity]++)] = static_cast<int32_t>(review);
   });
+}
+
+template <class T>
+void TextAssembler::fill_row_words(std::span<const BatchEntry> rows, int64_t most,
+                                   const TextBatch<T>& batch) {
+  const EdgeLists<T>& bags = batch.words;
+  int32_t used = 0;
+  for (std::size_t r = 0; r < rows.size(); ++r) {
+    ++row_now_;
+    const int32_t first = bags.offset.data[r] = used;
+    const auto entity = static_cast<std::size_t>(rows[r].entity);
+    for (int64_t e = offset_[entity]; e < offset_[entity + 1] && used - first < most; ++e) {
+      const int32_t review = review_[static_cast<std::size_t>(e)];
+      if (review == rows[r].excluded) continue;
+      const auto at = static_cast<std::size_t>(review);
+      for (int64_t w = texts_.offset[at]; w < texts_.offset[at + 1] && used - first < most; ++w) {
+        const int32_t word = texts_.word[static_cast<std::size_t>(w)];
+        int64_t& seen = word_seen_[static_cast<std::size_t>(word)];
+        if (std::exchange(seen, row_now_) == row_now_) continue;
+        bags.index.data[used] = word;
+        bags.weight.data[used] = T(1);
+        ++used;
+      }
+    }
+    std::sort(bags.index.data + first, bags.index.data + used);
+  }
+  bags.offset.data[rows.size()] = used;
+  word_rows_.list(bags);
 }
 
 int32_t TextAssembler::place_of(int32_t review) {
@@ -119,6 +149,10 @@ void TextAssembler::fill_counterparts(const TextBatch<T>& batch) {
   counterpart_rows_.list(lists);
 }
 
+template void TextAssembler::fill_row_words(std::span<const BatchEntry>, int64_t,
+                                            const TextBatch<float>&);
+template void TextAssembler::fill_row_words(std::span<const BatchEntry>, int64_t,
+                                            const TextBatch<double>&);
 template void TextAssembler::fill(std::span<const BatchEntry>, uint64_t, uint64_t,
                                   const TextBatch<float>&);
 template void TextAssembler::fill(std::span<const BatchEntry>, uint64_t, uint64_t,

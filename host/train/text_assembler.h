@@ -30,7 +30,11 @@ class TextAssembler {
   // Reviews of one row, at most.
   int64_t entries() const { return entries_; }
 
-  // Fills `batch`, in host memory; `seed` and `stream` choose the samples.
+  // The bags of words of `batch`, in host memory: the first `most` distinct ones of each row.
+  template <class T>
+  void fill_row_words(std::span<const BatchEntry> rows, int64_t most, const TextBatch<T>& batch);
+
+  // The rest of `batch`; `seed` and `stream` choose the samples.
   template <class T>
   void fill(std::span<const BatchEntry> rows, uint64_t seed, uint64_t stream,
             const TextBatch<T>& batch);
@@ -48,11 +52,12 @@ class TextAssembler {
   std::vector<int64_t> offset_;              // (entities + 1)
   std::vector<int32_t> review_;              // those with words, by entity
   int64_t entries_ = 0;
-  TouchedRowLister review_rows_, counterpart_rows_;
-  std::vector<int64_t> seen_;    // by review: the call that placed it last
-  std::vector<int32_t> place_;   // and where
-  std::vector<int32_t> placed_;  // the reviews of the batch in their order
-  int64_t now_ = 0;
+  TouchedRowLister review_rows_, counterpart_rows_, word_rows_;
+  std::vector<int64_t> seen_;       // by review: the call that placed it last
+  std::vector<int32_t> place_;      // and where
+  std::vector<int32_t> placed_;     // the reviews of the batch in their order
+  std::vector<int64_t> word_seen_;  // by word: the row that listed it last
+  int64_t now_ = 0, row_now_ = 0;
 };
 
 }  // namespace cfaa

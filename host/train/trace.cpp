@@ -88,6 +88,7 @@ void write_trace(Context& context, const std::filesystem::path& directory, int64
       add_lists(collector, name + ".history", side.history);
       add_lists(collector, name + ".reviews", side.text.reviews);
       add_lists(collector, name + ".counterpart", side.text.counterpart);
+      add_lists(collector, name + ".key", side.text.words);
       if (side.text.offset.data != nullptr) {
         const int64_t words = side.text.offset.data[side.text.offset.size() - 1];
         collector.add_host(name + ".text.offset", side.text.offset);

@@ -72,7 +72,8 @@ class FrozenStep {
         const SideBatch<double>& side = host_batch_.domain[d].side[s];
         for (const auto& [part, lists] :
              {std::pair(".id", &side.id), std::pair(".history", &side.history),
-              std::pair(".counterpart", &side.text.counterpart)}) {
+              std::pair(".counterpart", &side.text.counterpart), std::pair(".query", &side.id),
+              std::pair(".key", &side.text.words)}) {
           if (gradient != "gradient." + tower_name(d, s) + part) continue;
           return {lists->touched_row.data, {lists->touched_count.data[0]}};
         }
@@ -242,6 +243,14 @@ TEST_P(ModelGradient, IsRightForConvolutionsOverWords) {
     train.domains = TrainedDomains::target;
     expect_right(options, train);
   }
+}
+
+TEST_P(ModelGradient, IsRightForAMemoryOfWords) {
+  ModelOptions options = small_word_memory();
+  options.losses.term("adversary").weight = 0.7;
+  options.losses.adversary.layers = {3};
+  options.losses.adversary.learning_rate = 1e-300;
+  expect_right(options, small_training());
 }
 
 TEST_P(ModelGradient, IsRightAsPublished) {

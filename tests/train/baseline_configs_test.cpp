@@ -31,6 +31,7 @@ RunConfig small_config(const std::string& path) {
   config.model.layers = {5};
   config.model.scorer_layers = {4};
   config.model.filters = 5;
+  if (config.model.encoder == EncoderKind::word_memory) config.model.id_dim = 3;
   config.model.attention = 3;
   config.train.batch_size = 8;
   for (Phase& phase : config.train.phases.phases) {

@@ -112,6 +112,8 @@ TEST(RunConfig, WhatDoesNotGoTogetherIsRefusedByItsKeys) {
   EXPECT_EQ(refusal_of({"train.domains=target", "model.variant=base"}), "");
   EXPECT_TRUE(names(refusal("model.scorer=none"), "signals.use"));
   EXPECT_TRUE(names(refusal("model.encoder=convolution"), "model.inputs"));
+  EXPECT_TRUE(names(refusal_of({"model.encoder=word_memory", "model.inputs=[\"id\",\"review\"]"}),
+                    "model.id_dim"));
   EXPECT_TRUE(names(refusal_of({"model.encoder=convolution", "model.inputs=[\"review\"]"}),
                     "model.words.model is empty"));
   EXPECT_TRUE(names(refusal_of({"model.encoder=convolution", "model.inputs=[\"id\",\"review\"]",

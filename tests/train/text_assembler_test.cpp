@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <functional>
 #include <map>
 
 #include "host/device/make_context.h"
@@ -29,9 +30,10 @@ class CopiedZ final : public StepObserver<float> {
   std::vector<std::vector<float>> z;  // by row
 };
 
-class WordsOfABatch : public testing::TestWithParam<ReviewPooling> {
+// "max" and "attention" of a convolution, "memory" of words.
+class WordsOfABatch : public testing::TestWithParam<const char*> {
  protected:
-  WordsOfABatch() : options_(small_convolution(GetParam())), train_(small_training()) {
+  WordsOfABatch() : options_(model(GetParam())), train_(small_training()) {
     options_.inputs = {"id", "review"};  // so that a row's user and item can be told
     train_.domains = TrainedDomains::target;
     assembler_.emplace(world_.data(), options_, train_);
@@ -41,6 +43,12 @@ class WordsOfABatch : public testing::TestWithParam<ReviewPooling> {
     runner_->load(0);
     model_->initialize(*context_, runner_->batch(), 3);
   }
+
+  static ModelOptions model(const std::string& name) {
+    if (name == "memory") return small_word_memory();
+    return small_convolution(name == "max" ? ReviewPooling::max : ReviewPooling::attention);
+  }
+  bool tells_reviews_apart() const { return options_.encoder == EncoderKind::convolution; }
 
   std::vector<std::vector<float>> z() {
     CopiedZ copy;
@@ -90,6 +98,7 @@ TEST_P(WordsOfABatch, OfThePredictedReviewChangeNothingInItsRow) {
 }
 
 TEST_P(WordsOfABatch, AreListedByReviewAndByWordAlike) {
+  if (!tells_reviews_apart()) return;
   for (const std::size_t s : {kUser, kItem}) {
     const TextBatch<float>& text = side(s).text;
     std::map<std::pair<int32_t, int32_t>, int32_t> word_at;  // by text and place
@@ -112,6 +121,7 @@ TEST_P(WordsOfABatch, AreListedByReviewAndByWordAlike) {
 }
 
 TEST_P(WordsOfABatch, AreOfAllReviewsOfAUserButTheOneToBePredicted) {
+  if (!tells_reviews_apart()) return;
   const SplitRows& train = world_.dataset().target.train;
   const TokenizedReviews& texts = world_.texts(kTarget);
   const TextBatch<float>& text = side(kUser).text;
@@ -134,11 +144,21 @@ TEST_P(WordsOfABatch, AreOfAllReviewsOfAUserButTheOneToBePredicted) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Pooling, WordsOfABatch,
-                         testing::Values(ReviewPooling::max, ReviewPooling::attention),
-                         [](const auto& info) {
-                           return info.param == ReviewPooling::max ? "max" : "attention";
-                         });
+TEST_P(WordsOfABatch, OfAMemoryAscendWithoutRepeats) {
+  if (tells_reviews_apart()) return;
+  const EdgeLists<float>& words = side(kItem).text.words;
+
+  ASSERT_GT(words.offset.data[words.offset.size() - 1], 0);
+  for (int64_t row = 0; row + 1 < words.offset.size(); ++row) {
+    const std::vector<int32_t> own(words.index.data + words.offset.data[row],
+                                   words.index.data + words.offset.data[row + 1]);
+    EXPECT_LE(own.size(), 6u);
+    EXPECT_TRUE(std::is_sorted(own.begin(), own.end(), std::less_equal<>()));
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Encoders, WordsOfABatch, testing::Values("max", "attention", "memory"),
+                         [](const auto& info) { return std::string(info.param); });
 
 }  // namespace
 }  // namespace cfaa::test
