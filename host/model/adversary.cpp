@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "host/core/columns.h"
 #include "host/ops/add_scaled.h"
 #include "host/ops/grouped_linear.h"
 #include "host/ops/score_loss.h"
@@ -20,11 +21,6 @@ VectorView<T> of_domain(VectorView<T> both, std::size_t domain) {
 template <class T>
 MatrixView<T> column(VectorView<T> vector) {
   return {vector.data, {vector.size(), 1}};
-}
-
-template <class T>
-MatrixView<T> columns(MatrixView<T> matrix, int64_t first, int64_t count) {
-  return {matrix.data + first, {matrix.rows(), count}, matrix.stride};
 }
 
 // Users and items of a domain lie side by side.

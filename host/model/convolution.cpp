@@ -1,5 +1,6 @@
 #include "host/model/convolution.h"
 
+#include "host/core/columns.h"
 #include "host/ops/add_scaled.h"
 #include "host/ops/bag_attention.h"
 #include "host/ops/bag_max.h"
@@ -12,11 +13,6 @@ namespace cfaa {
 namespace {
 
 constexpr double kFilterBias = 0.1;
-
-template <class T>
-MatrixView<T> columns(MatrixView<T> matrix, int64_t first, int64_t count) {
-  return {matrix.data + first, {matrix.rows(), count}, matrix.stride};
-}
 
 template <class T>
 VectorView<T> flat(MatrixView<T> column) {

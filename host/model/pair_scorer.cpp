@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "host/core/columns.h"
 #include "host/core/error.h"
 #include "host/core/tensor.h"
 #include "host/ops/add_scaled.h"
@@ -17,11 +18,6 @@ namespace {
 
 // Names dropout's random numbers here, apart from the towers' (host/model/towers.cpp).
 constexpr uint64_t kScorerDropout = 60000;
-
-template <class T>
-MatrixView<T> columns(MatrixView<T> matrix, int64_t first, int64_t count) {
-  return {matrix.data + first, {matrix.rows(), count}, matrix.stride};
-}
 
 template <class T>
 MatrixView<T> half(MatrixView<T> z, std::size_t side) {

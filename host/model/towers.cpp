@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "host/core/columns.h"
 #include "host/core/error.h"
 #include "host/ops/add_scaled.h"
 #include "host/ops/dropout.h"
@@ -10,11 +11,6 @@
 
 namespace cfaa {
 namespace {
-
-template <class T>
-MatrixView<T> columns(MatrixView<T> matrix, int64_t first, int64_t count) {
-  return {matrix.data + first, {matrix.rows(), count}, matrix.stride};
-}
 
 // Dropout's own random numbers for every layer of every tower.
 uint64_t dropout_layer(std::size_t layer, std::size_t domain, std::size_t side) {

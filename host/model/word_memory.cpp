@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include "host/core/columns.h"
 #include "host/core/error.h"
 #include "host/ops/embedding_bag.h"
 #include "host/ops/word_attention.h"
@@ -12,11 +13,6 @@ namespace cfaa {
 namespace {
 
 constexpr double kScale = 1;  // of the logits, as in the paper
-
-template <class T>
-MatrixView<T> columns(MatrixView<T> matrix, int64_t first, int64_t count) {
-  return {matrix.data + first, {matrix.rows(), count}, matrix.stride};
-}
 
 // Words come at unit RMS; products of their means are to be of the order of one.
 template <class T>
