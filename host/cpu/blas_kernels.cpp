@@ -8,6 +8,12 @@
 
 #include "host/cpu/blas_memory.h"
 
+// What OpenBLAS calls when it is loaded, in builds that choose between kernels.
+extern "C" {
+void gotoblas_dynamic_init() __attribute__((weak));
+void gotoblas_dynamic_quit() __attribute__((weak));
+}
+
 namespace cfaa::cpu {
 namespace {
 
@@ -42,6 +48,16 @@ void restart_with_better_blas_kernels(char** argv) {
   if (!kernels.empty() && setenv(kVariable, kernels.c_str(), 0) != 0) return;
   if (fewer_threads && setenv(kThreads, "1", 0) != 0) return;
   execv("/proc/self/exe", argv);
+}
+
+bool choose_better_blas_kernels() {
+  const std::string kernels = better_blas_kernels();
+  if (kernels.empty() || !gotoblas_dynamic_init || !gotoblas_dynamic_quit) return false;
+  if (setenv(kVariable, kernels.c_str(), 0) != 0) return false;
+  gotoblas_dynamic_quit();
+  gotoblas_dynamic_init();
+  unsetenv(kVariable);  // other programs that this process starts choose for themselves
+  return better_blas_kernels().empty();
 }
 
 }  // namespace cfaa::cpu

@@ -19,4 +19,9 @@ std::string better_blas_kernels();
 // Call it first in main(): nothing must have been opened, written or started yet.
 void restart_with_better_blas_kernels(char** argv);
 
+// The same in a process that is somebody else's and cannot be started again: OpenBLAS is told to
+// choose once more. Returns whether it now uses better ones. Call it before any other thread
+// computes.
+bool choose_better_blas_kernels();
+
 }  // namespace cfaa::cpu

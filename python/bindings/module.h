@@ -1,0 +1,12 @@
+#pragma once
+
+// The parts of cfaa._native, a file each. They take and return arrays, plain values and JSON text;
+// what a user sees is made of them in python/cfaa.
+
+#include <nanobind/nanobind.h>
+
+namespace cfaa::python {
+
+void bind_alignment(nanobind::module_& module);
+
+}  // namespace cfaa::python

@@ -1,0 +1,31 @@
+"""Alignment losses, and review-based recommendation across two domains.
+
+    value, (gs, gt) = cfaa.vertical_loss(zs, zt, k=128)     # NumPy, or anything with __dlpack__
+    value, (gs, gt) = cfaa.horizontal_loss(zs, zt)
+"""
+
+import os
+
+from cfaa import _native
+from cfaa._native import Error
+from cfaa.alignment import (Coupling, TypicalSamples, coupling, horizontal_loss, typical_samples,
+                            vertical_loss)
+
+Error.__module__ = "cfaa"
+Error.__doc__ = "What is wrong, in one sentence that says what to do."
+__version__ = _native.version
+__all__ = ["Coupling", "Error", "TypicalSamples", "coupling", "horizontal_loss", "set_threads",
+           "typical_samples", "vertical_loss"]
+
+
+def set_threads(count):
+    """Threads of the CPU that every call computes with from now on; 0: one per core.
+
+    Results have the same bits on any number of threads.
+    """
+    if count < 0:
+        raise Error(f"set_threads: {count} threads; give 0, one per core, or how many")
+    _native.set_threads(count)
+
+
+os.register_at_fork(after_in_child=_native.forget_contexts)
