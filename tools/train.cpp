@@ -57,11 +57,14 @@ std::string first_set_of_cfaa(const Arguments& arguments) {
   return "";
 }
 
-// Without a configuration signals are weighed, unless --set speaks of CFAA.
+// Without a configuration signals are weighed, unless --set speaks of CFAA and not of it as their
+// residual.
 void choose_default(const Arguments& arguments, RunConfig& config) {
   if (!arguments.config.path.empty()) return;
+  const std::vector<std::string>& sets = arguments.config.assignments;
+  const bool both = std::find(sets.begin(), sets.end(), "signals.residual=model") != sets.end();
   const std::string set = first_set_of_cfaa(arguments);
-  if (set.empty()) {
+  if (set.empty() || both) {
     config.signals = default_signals();
   } else {
     log_info("training CFAA by its defaults, because of --set " + set +
@@ -77,7 +80,7 @@ void run(Arguments& arguments) {
   RunConfig& config = request.config = configuration.run;
   config.check();
   require_prepared(arguments.data);
-  const bool signals = !config.signals.use.empty();
+  const bool signals = config.signals.alone();
   if (signals && (!arguments.trace.empty() || arguments.from >= 0)) {
     throw Error("--trace and --from are for a run of CFAA; give a configuration");
   }

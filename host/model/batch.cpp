@@ -76,6 +76,7 @@ Batch<T> carve(Carver& carver, const BatchShape& shape) {
     DomainBatch<T>& domain = batch.domain[d];
     domain.label = carver.vector<T>(rows);
     domain.weight = carver.vector<T>(rows);
+    if (shape.offsets[d]) domain.offset = carver.vector<T>(rows);
     for (std::size_t s = 0; s < 2; ++s) {
       SideBatch<T>& side = domain.side[s];
       side.id = carve_edges<T>(carver, rows, 1, shape.id_rows[d][s]);

@@ -47,6 +47,7 @@ struct BatchShape {
   int64_t n = 0;                               // N
   PerDomain<bool> used = {true, true};         // a domain that is not trained on has no rows
   PerDomain<int64_t> negatives{};              // n of each domain
+  PerDomain<bool> offsets{};                   // whether scores have an offset
   int64_t history_entries = 0;                 // of one row, at most
   int64_t review_dim = 0;                      // 0: no reviews
   int64_t losses = 0;                          // beside L_C
@@ -99,6 +100,7 @@ template <class T>
 struct DomainBatch {
   PerSide<SideBatch<T>> side;
   VectorView<T> label, weight;  // (rows)
+  VectorView<T> offset;         // (rows) added to the scores in the losses; null: none
 };
 
 template <class T>

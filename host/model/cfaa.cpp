@@ -201,6 +201,8 @@ void Cfaa<T>::run_scorer(Context& context, const Batch<T>& batch, ScoreLoss loss
   for (std::size_t d = 0; d < 2; ++d) {
     if (!batch_shape_.used[d]) continue;
     const VectorView<T> scores = domain_rows(arrays.score, d);
+    const VectorView<T> offset = batch.domain[d].offset;
+    if (offset.data != nullptr) add_scaled<T>(context, nullptr, as_row(offset), as_row(scores));
     const VectorView<T> gradient = domain_rows(arrays.dscore, d);
     const VectorView<T> value(arrays.score_loss.data + d, {1});
     // Without negatives nothing is pairwise; the weights are then all zero.

@@ -4,6 +4,7 @@
 //
 //   Z = encoder(batch),   L = L_C(scorer(Z)) + sum of the losses on Z, each with its weight
 //
+// (L_C(scorer(Z) + offset) where the batch has offsets, what signals say of its pairs),
 // backward by hand, clipped, Adam. Nothing in a step waits for the device or allocates after the
 // first one: on a GPU it is captured and replayed (host/train/step_runner.h).
 

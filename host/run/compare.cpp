@@ -40,6 +40,12 @@ const char* variant_name(Variant variant) {
   return "";
 }
 
+std::string variant_of(const RunConfig& config) {
+  if (config.signals.alone()) return "signals";
+  const std::string model = variant_name(config.model.losses.variant());
+  return config.signals.with_model() ? "signals+" + model : model;
+}
+
 // Of the folder's name, "seed-3"; 0 where it has no number.
 int64_t seed_in_name(const fs::path& place) {
   const std::string name = place.filename().string();
@@ -60,10 +66,7 @@ void add_result(Row& row, const RunDirectory& place, const std::string& domain) 
     const RunDescription run = read_description(place);
     if (!result.seed) seed = run.config.train.seed;
     if (dataset.empty()) dataset = run.dataset;
-    if (row.variant.empty()) {
-      row.variant = run.config.signals.use.empty() ? variant_name(run.config.model.losses.variant())
-                                                   : "signals";
-    }
+    if (row.variant.empty()) row.variant = variant_of(run.config);
   }
   row.every_seed = result.every_seed;
   if (result.valid && (row.valid.empty() || row.valid_metric == result.metric)) {

@@ -87,9 +87,8 @@ struct Contents {
   std::size_t mlp_layers = 0;
 };
 
-Contents signal_contents(RankingModel& model) {
-  Contents all;
-  all.score = "score(u, i) = <left[u], right[:, i]> + <user_factors[u], item_factors[i]>";
+// Of a run of signals, to which a residual's embeddings are added.
+void add_signals(RankingModel& model, Contents& all) {
   for (const std::size_t d : model.domains()) {
     const SignalScores& scores = model.signals(d)->scores();
     const Domain& domain = model.domain(d);
@@ -101,6 +100,15 @@ Contents signal_contents(RankingModel& model) {
       all.arrays.push_back(
           {domain.name + "_item_factors", {scores.items(), scores.dim()}, scores.item_factors()});
     }
+  }
+}
+
+Contents signal_contents(RankingModel& model) {
+  Contents all;
+  all.score = "score(u, i) = <left[u], right[:, i]> + <user_factors[u], item_factors[i]>";
+  add_signals(model, all);
+  for (const std::size_t d : model.domains()) {
+    const Domain& domain = model.domain(d);
     all.ids.push_back({domain.name + "_users", &domain.users});
     all.ids.push_back({domain.name + "_items", &domain.items});
   }
@@ -129,6 +137,16 @@ Contents embedding_contents(RankingModel& model, const ScorerArrays& scorer) {
   return all;
 }
 
+Contents residual_contents(RankingModel& model, const ScorerArrays& scorer) {
+  Contents all = embedding_contents(model, scorer);
+  const std::string of_model = all.score.substr(all.score.find('=') + 2);
+  all.score = fmt::format(
+      "score(u, i) = <left[u], right[:, i]> + <user_factors[u], item_factors[i]> + {} ({})",
+      model.residual_share(), of_model);
+  add_signals(model, all);
+  return all;
+}
+
 Contents contents_of(RankingModel& model, const ExportRequest& request) {
   const bool signals = model.signals(model.domains().front()) != nullptr;
   if (signals && request.vectors == ExportVectors::inner_product) {
@@ -136,9 +154,11 @@ Contents contents_of(RankingModel& model, const ExportRequest& request) {
                 ": is a run of signals, whose scores are products of sparse vectors, which faiss "
                 "does not take; export without --as faiss");
   }
-  const ScorerArrays scorer = signals ? ScorerArrays{} : model.scorer();
+  const bool embeddings = !signals || model.residual_share() > 0;
+  const ScorerArrays scorer = embeddings ? model.scorer() : ScorerArrays{};
   check_request(model, scorer, request);
-  return signals ? signal_contents(model) : embedding_contents(model, scorer);
+  if (!signals) return embedding_contents(model, scorer);
+  return embeddings ? residual_contents(model, scorer) : signal_contents(model);
 }
 
 }  // namespace

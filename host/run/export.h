@@ -14,6 +14,8 @@
 //   target_right_offset, ...                                      (K, items)
 //   target_user_factors, target_item_factors                      where factors take part
 //
+// A run whose model is the residual of signals has both, unless its model counts for nothing.
+//
 // As .npy, or all arrays in one embeddings.safetensors.
 
 #include <filesystem>

@@ -34,6 +34,8 @@ class RankingModel {
   virtual const Scorer& ranking(std::size_t which) = 0;
   // Not null for a run of signals, whose lists come from them.
   virtual const SignalModel* signals(std::size_t) { return nullptr; }
+  // How much of the embeddings' score is added to the signals'; 0 where lists are of signals alone.
+  virtual double residual_share() const { return 0; }
 };
 
 // True where `path` is a run or a kept baseline.

@@ -67,7 +67,8 @@ class Ranking {
         scorer_(model.ranking(which_)),
         held_out_(make_held_out(domain_, Split::test, Mask::train_valid)) {
     options_.k = std::min(request.top, domain_.items.size());
-    if (signals_ == nullptr) embeddings_ = model.embed(which_);
+    has_model_ = signals_ == nullptr || model.residual_share() > 0;
+    if (has_model_) embeddings_ = model.embed(which_);
   }
 
   Lists lists(std::span<const int32_t> users) const {
@@ -96,12 +97,17 @@ class Ranking {
       recommended.title = std::string(titles[lists.item[i]]);
       recommended.words = words.of_item(lists.item[i]);
       std::vector<int32_t> own;
+      bool of_model = has_model_;
       if (signals_ != nullptr) {
         SignalReason reason = signals_->reason(lists.user[0], lists.item[i]);
-        recommended.signal = name_of(reason.signal);
-        recommended.because = std::move(reason.words);
-        own = std::move(reason.items);
-      } else if (embeddings_.dim > 0) {
+        of_model = has_model_ && raised_by_model(lists.user[0], lists.item[i]) > reason.raised;
+        recommended.signal = of_model ? "model" : name_of(reason.signal);
+        if (!of_model) {
+          recommended.because = std::move(reason.words);
+          own = std::move(reason.items);
+        }
+      }
+      if (of_model && embeddings_.dim > 0) {
         own = reasons(embeddings_, held_out_.masked.of(lists.user[0]), lists.item[i]);
       }
       for (const int32_t item : own) {
@@ -112,11 +118,27 @@ class Ranking {
   }
 
  private:
+  // What the residual adds to an item's score, less its mean over all items.
+  double raised_by_model(int32_t user, int32_t item) const {
+    std::vector<int32_t> items(static_cast<std::size_t>(domain_.items.size()));
+    std::iota(items.begin(), items.end(), 0);
+    std::vector<double> both(items.size()), alone(items.size());
+    scorer_.score(user, items, both.data());
+    signals_->scores().score(user, items, alone.data());
+    double mean = 0;
+    for (std::size_t i = 0; i < items.size(); ++i) {
+      mean += (both[i] - alone[i]) / static_cast<double>(items.size());
+    }
+    const auto at = static_cast<std::size_t>(item);
+    return both[at] - alone[at] - mean;
+  }
+
   Context& context_;
   std::size_t which_;
   const Domain& domain_;
   const SignalModel* signals_;   // null in a run of CFAA
-  DomainEmbeddings embeddings_;  // of a run of CFAA
+  bool has_model_ = false;       // whether embeddings take part in the score
+  DomainEmbeddings embeddings_;  // of that model
   const Scorer& scorer_;
   HeldOut held_out_;
   RankingOptions options_;

@@ -25,7 +25,7 @@ struct RecommendedItem {
   std::string item;
   std::string title;  // "" where the data have none
   double score = 0;
-  std::string signal;  // that raised it most, in a run of signals
+  std::string signal;  // that raised it most, in a run of signals; "model": their residual
   std::string words;   // a sentence of a review of it (host/run/review_words.h)
   // The user's own items behind it, or the words it shares; in a run of CFAA those with the nearest
   // embeddings.

@@ -57,20 +57,23 @@ struct Run::State {
         dataset(dataset_of(directory, description, place)) {
     const RunConfig& config = description.config;
     check_embeddings();
-    if (config.signals.use.empty()) {
+    if (!config.signals.alone()) {
       network = std::make_unique<Network>(context, directory, config, dataset);
-    } else {
+    }
+    if (!config.signals.use.empty()) {
       fit = read_signal_fit(directory);
       reviewed = std::make_unique<ReviewedData>(context, dataset);
     }
   }
 
   void check_embeddings() const {
-    if (description.embeddings.empty()) return;
+    const EmbeddingIdentity& before = description.embeddings;
+    if (before.empty()) return;
     const ModelOptions& model = description.config.model;
-    const std::string difference = embedding_difference(
-        description.embeddings,
-        model.reads_words() ? embedding_identity(dataset, model) : embedding_identity(dataset));
+    EmbeddingIdentity now;
+    if (model.reads_words()) now = embedding_identity(dataset, model);
+    if (now.size() < before.size()) now.merge(embedding_identity(dataset));
+    const std::string difference = embedding_difference(before, now);
     if (difference.empty()) return;
     throw Error(
         fmt::format("{}: was trained on other review embeddings: {}; embed as it was, or train "
@@ -92,7 +95,7 @@ struct Run::State {
   RunDirectory directory;
   RunDescription description;
   Dataset dataset;
-  std::unique_ptr<Network> network;  // null in a run of signals
+  std::unique_ptr<Network> network;  // null in a run of signals alone
   SignalFit fit;
   std::unique_ptr<ReviewedData> reviewed;
   // Made when first asked for.
@@ -133,13 +136,20 @@ const SignalModel* Run::signals(std::size_t domain) {
 const Scorer& Run::ranking(std::size_t domain) {
   auto& scorer = state_->scorer[domain];
   if (scorer != nullptr) return *scorer;
-  if (const SignalModel* model = signals(domain)) {
+  const SignalModel* model = signals(domain);
+  if (config().signals.alone()) {
     scorer = model->scorer();
-  } else {
-    state_->embeddings[domain] = embed(domain);
-    scorer = make_scorer(state_->context, state_->embeddings[domain], this->scorer());
+    return *scorer;
   }
+  const DomainEmbeddings& embeddings = state_->embeddings[domain] = embed(domain);
+  scorer = model == nullptr ? make_scorer(state_->context, embeddings, this->scorer())
+                            : make_residual_scorer(state_->context, model->scores(), embeddings,
+                                                   this->scorer(), residual_share());
   return *scorer;
+}
+double Run::residual_share() const {
+  if (!config().signals.with_model()) return 0;
+  return state_->fit.residual ? state_->fit.residual->beta : 1;
 }
 DomainEmbeddings Run::embed(std::size_t domain) {
   Network& network = state_->embedding_network();

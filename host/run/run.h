@@ -31,7 +31,8 @@ class Run final : public RankingModel {
   const Domain& domain(std::size_t which) const override;
   const Scorer& ranking(std::size_t domain) override;
   const SignalModel* signals(std::size_t domain) override;
-  // By the best parameters. Error in a run of signals, which has none.
+  double residual_share() const override;
+  // By the best parameters. Error in a run of signals alone, which has none.
   DomainEmbeddings embed(std::size_t domain) override;
   ScorerArrays scorer() override;
 

@@ -43,6 +43,15 @@ void write_signal_fit(const RunDirectory& run, const SignalFit& fit) {
                              {"standard_error", tried.error}});
   }
   file["prior"] = prior_to_json(fit.prior);
+  if (fit.residual) {
+    json& residual = file["residual"] = {{"beta", fit.residual->beta}, {"tried", json::array()}};
+    for (const ResidualShare::Tried& tried : fit.residual->tried) {
+      residual["tried"].push_back({{"beta", tried.beta},
+                                   {"valid_ndcg", tried.valid},
+                                   {"ahead_of_0", tried.ahead},
+                                   {"standard_error", tried.error}});
+    }
+  }
   write_file(run.signals().string(), file.dump(2) + "\n");
 }
 
@@ -62,6 +71,15 @@ SignalFit read_signal_fit(const RunDirectory& run) {
                            tried.value("ahead_of_100", 0.0), tried.value("standard_error", 0.0)});
     }
     fit.prior = prior_from_json(file.at("prior"));
+    if (file.contains("residual")) {
+      const json& residual = file.at("residual");
+      fit.residual = ResidualShare{residual.at("beta").get<double>(), {}};
+      for (const json& tried : residual.at("tried")) {
+        fit.residual->tried.push_back(
+            {tried.at("beta").get<double>(), tried.at("valid_ndcg").get<double>(),
+             tried.at("ahead_of_0").get<double>(), tried.at("standard_error").get<double>()});
+      }
+    }
     return fit;
   } catch (const json::exception&) {
     throw Error(path + ": is not what train writes; train again with --fresh");

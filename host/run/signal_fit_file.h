@@ -1,7 +1,8 @@
 #pragma once
 
 // signals.json: the weights that a run of signals has fitted, and what validation said of each
-// prior. The signals themselves are made again from the data, to the same bits.
+// prior and of each share of a residual. The signals themselves are made again from the data, to
+// the same bits.
 
 #include "host/run/directory/run_directory.h"
 #include "host/run/signal_model.h"

@@ -242,7 +242,8 @@ SignalModel::SignalModel(Context& context, const ReviewedData& data, std::size_t
         }
         return scaled;
       }()),
-      scores_(context, made_.evidence, made_.signals, weight_) {}
+      user_scale_(options.with_model() ? history_scale(made_.evidence) : std::vector<double>()),
+      scores_(context, made_.evidence, made_.signals, weight_, user_scale_) {}
 
 std::unique_ptr<Scorer> SignalModel::scorer() const {
   return make_scorer(scores_);
@@ -267,6 +268,7 @@ SignalReason SignalModel::reason(int32_t user, int32_t item) const {
   const Signal& signal = made_.signals[strongest];
   SignalReason reason;
   reason.signal = signal.name;
+  reason.raised = user_scale_.empty() ? most : most * user_scale_[static_cast<std::size_t>(user)];
   // What counts of the user's items, or of its words, by how much; the largest first.
   std::vector<std::pair<double, int32_t>> parts;
   const auto value_at = [](const SparseRows& rows, int32_t row, int32_t column) {

@@ -13,6 +13,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -23,6 +24,7 @@
 #include "host/model/batch.h"
 #include "host/signals/signal_scores.h"
 #include "host/signals/signals_options.h"
+#include "host/train/residual/residual.h"
 
 namespace cfaa {
 
@@ -66,6 +68,8 @@ struct SignalFit {
   };
   std::vector<Tried> tried;
   double prior = 0;  // the one that was taken
+  // What a model that was trained on top of the signals counts for; none until it has finished.
+  std::optional<ResidualShare> residual;
 };
 
 // The prior that is taken is the best on validation if it is ahead of 100 edges by more than two
@@ -78,10 +82,13 @@ SignalFit fit_signals(Context& context, const ReviewedData& data, const SignalsO
 // Why an item was recommended: the signal that raised it most above the user's other items.
 struct SignalReason {
   SignalName signal = SignalName::popularity;
+  double raised = 0;               // its score of the item, less its mean over all items
   std::vector<int32_t> items;      // the user's own items behind it, the most important first
   std::vector<std::string> words;  // of `text`: those that user and item share
 };
 
+// Where a model is their residual (`options.residual`), a user's scores are divided by the square
+// root of the number of items that the user liked, as they are where weights are fitted.
 class SignalModel {
  public:
   SignalModel(Context& context, const ReviewedData& data, std::size_t domain,
@@ -95,7 +102,8 @@ class SignalModel {
  private:
   const ReviewedData& data_;
   ScaledSignals made_;
-  std::vector<double> weight_;  // over the scales
+  std::vector<double> weight_;      // over the scales
+  std::vector<double> user_scale_;  // of a residual's base; empty: 1
   SignalScores scores_;
 };
 

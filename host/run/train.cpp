@@ -100,6 +100,7 @@ class OpenedRun {
       if (aside_) fs::rename(run_.replaced(), run_.path());
     } else if (!was_run_) {
       fs::remove(run_.description(), ignored);
+      fs::remove(run_.signals(), ignored);
       fs::remove(run_.train_files().checkpoints, ignored);  // where it is empty
     }
   }
@@ -183,6 +184,46 @@ RunResult result_of(const TrainOutcome& outcome, const RunConfig& config) {
   return result;
 }
 
+// Signals with frozen weights, on top of which a model is trained.
+class FrozenSignals {
+ public:
+  FrozenSignals(Context& context, const ReviewedData& data, const RunConfig& config,
+                const SignalFit& fit) {
+    for (const std::size_t d : {kSource, kTarget}) {
+      if (!config.train.uses(d)) continue;
+      // What has no weight need not be made in every fold.
+      std::vector<SignalName> names;
+      std::vector<double> weights;
+      for (const SignalWeight& w : fit.weights[d]) {
+        if (w.weight == 0) continue;
+        names.push_back(w.name);
+        weights.push_back(w.weight);
+      }
+      offsets_[d] = std::make_unique<FoldOffsets>(context, data.domain(d), names, weights,
+                                                  config.signals.signal(), config.signals.fold());
+      model_[d] = std::make_unique<SignalModel>(context, data, d, config.signals, fit.weights[d]);
+      base_.offsets[d] = offsets_[d].get();
+      base_.scores[d] = &model_[d]->scores();
+    }
+  }
+
+  const ResidualBase& base() const { return base_; }
+
+ private:
+  PerDomain<std::unique_ptr<FoldOffsets>> offsets_;
+  PerDomain<std::unique_ptr<SignalModel>> model_;
+  ResidualBase base_;
+};
+
+// The weights of a run's signals: those that it has found already, where it resumes.
+SignalFit weigh_signals(Context& context, const ReviewedData& data, const RunDirectory& run,
+                        const SignalsOptions& options) {
+  if (fs::exists(run.signals())) return read_signal_fit(run);
+  const SignalFit fit = fit_signals(context, data, options);
+  write_signal_fit(run, fit);
+  return fit;
+}
+
 }  // namespace
 
 TrainingSet::TrainingSet(const fs::path& directory, const ModelOptions& model)
@@ -198,17 +239,32 @@ TrainedRun train_run(Context& context, const TrainingSet& data, const TrainReque
   RunDescription description{request.config,
                              fs::absolute(data.directory()).lexically_normal().string(),
                              data.dataset().hash, version(), data.embeddings()};
+  std::optional<ReviewedData> reviewed;
+  if (request.config.signals.with_model()) {
+    reviewed.emplace(context, data.dataset());
+    if (reviewed->has_vectors()) description.embeddings.merge(embedding_identity(data.dataset()));
+  }
   OpenedRun opened(run, description, request.fresh);
   TrainOutcome outcome;
+  SignalFit fit;
   try {
-    outcome = train(context, data.data(), request.config,
-                    {run.train_files(), request.from, request.trace, request.trace_steps,
-                     request.graphs, request.stop});
+    TrainerRequest training{run.train_files(),   request.from,   request.trace,
+                            request.trace_steps, request.graphs, request.stop};
+    std::optional<FrozenSignals> signals;
+    if (reviewed) {
+      fit = weigh_signals(context, *reviewed, run, request.config.signals);
+      training.base = &signals.emplace(context, *reviewed, request.config, fit).base();
+    }
+    outcome = train(context, data.data(), request.config, training);
   } catch (...) {
     opened.put_back();
     throw;
   }
   if (outcome.stopped) return {true, outcome.steps, {}};
+  if (reviewed) {
+    fit.residual = outcome.share;
+    write_signal_fit(run, fit);
+  }
   for (const std::size_t d : {kTarget, kSource}) {
     if (!request.config.train.uses(d)) continue;
     const Domain& domain = data.data().domain(d);

@@ -59,11 +59,13 @@ struct TrainedRun {
   RunResult result;      // where it was not stopped
 };
 
+// With `request.config.signals.with_model()` signals are weighed first, or read where the run has
+// weighed them, and the model is trained as their residual.
 // Error where the configuration does not go together, where the directory holds something else than
 // this very run, or where another process trains it.
 TrainedRun train_run(Context& context, const TrainingSet& data, const TrainRequest& request);
 
-// The same for a run of signals: `request.config.signals.use` is not empty. Fits their weights and
+// The same for a run of signals alone, `request.config.signals.alone()`. Fits their weights and
 // measures both domains; a run that was interrupted starts over, to the same bits.
 TrainedRun train_signals(Context& context, const std::filesystem::path& data,
                          const TrainRequest& request);

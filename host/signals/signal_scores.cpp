@@ -54,8 +54,10 @@ void append_weighted(Context& context, int64_t rows, int64_t columns,
 }  // namespace
 
 SignalScores::SignalScores(Context& context, const Evidence& evidence,
-                           std::span<const Signal> signals, std::span<const double> weights) {
+                           std::span<const Signal> signals, std::span<const double> weights,
+                           std::span<const double> user_scale) {
   const int64_t users = evidence.users(), items = evidence.items();
+  const auto scale = [&](std::size_t user) { return user_scale.empty() ? 1 : user_scale[user]; };
   const SparseRows* words = nullptr;
   std::vector<float> bias(index(items));
   for (std::size_t s = 0; s < signals.size(); ++s) {
@@ -69,7 +71,10 @@ SignalScores::SignalScores(Context& context, const Evidence& evidence,
       dim_ = signal.dim;
       item_factors_ = signal.item_factors;
       user_factors_ = signal.user_factors;
-      for (float& x : user_factors_) x = static_cast<float>(weights[s] * double{x});
+      for (std::size_t x = 0; x < user_factors_.size(); ++x) {
+        user_factors_[x] =
+            static_cast<float>(weights[s] * scale(x / index(dim_)) * double{user_factors_[x]});
+      }
     }
   }
   const int64_t terms = words == nullptr ? 0 : words->columns;
@@ -90,13 +95,14 @@ SignalScores::SignalScores(Context& context, const Evidence& evidence,
   std::vector<std::vector<SparseEntry>> left(index(users));
   for (int64_t u = 0; u < users; ++u) {
     std::vector<SparseEntry>& row = left[index(u)];
-    for (const int32_t j : evidence.liked.columns_of(u)) row.push_back({j, 1.0f});
-    row.push_back({static_cast<int32_t>(items), 1.0f});
+    const auto one = static_cast<float>(scale(index(u)));
+    for (const int32_t j : evidence.liked.columns_of(u)) row.push_back({j, one});
+    row.push_back({static_cast<int32_t>(items), one});
     if (words == nullptr) continue;
     const auto at = words->columns_of(u);
     const auto values = words->values_of(u);
     for (std::size_t e = 0; e < at.size(); ++e) {
-      row.push_back({static_cast<int32_t>(items + 1) + at[e], values[e]});
+      row.push_back({static_cast<int32_t>(items + 1) + at[e], one * values[e]});
     }
   }
   left_ = join_rows(items + 1 + terms, left);

@@ -17,9 +17,10 @@ namespace cfaa {
 
 class SignalScores {
  public:
-  // score = sum_s weights[s] signals[s]. Nothing of the arguments is needed afterwards.
+  // score(u, .) = user_scale[u] sum_s weights[s] signals[s]; without user_scale 1. Nothing of the
+  // arguments is needed afterwards.
   SignalScores(Context& context, const Evidence& evidence, std::span<const Signal> signals,
-               std::span<const double> weights);
+               std::span<const double> weights, std::span<const double> user_scale = {});
 
   int64_t users() const { return left_.rows(); }
   int64_t items() const { return right_.columns; }

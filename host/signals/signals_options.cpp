@@ -39,7 +39,18 @@ SignalsOptions default_signals() {
 
 OptionSet signals_option_set(SignalsOptions& options) {
   OptionSet set("signals");
-  set.add("use", options.use, "signals that the scorer weighs; none: CFAA alone", every_name());
+  set.add("residual", options.residual,
+          "what is added to the signals' sum: nothing, or the score of the section model, trained "
+          "on what the signals leave over",
+          {{"none", SignalResidual::none}, {"model", SignalResidual::model}});
+  set.when_assigned([&options] {
+    if (options.residual == SignalResidual::model && options.use.empty()) {
+      options.use = every_name();
+    }
+  });
+  set.add("use", options.use,
+          "signals that the scorer weighs; none: a model alone; all where residual is model",
+          every_name());
   set.add("folds", options.folds, "folds of the training split that weights are fitted on",
           between(2, 100));
   set.add("neighbours", options.neighbours, "votes kept for an item, of each item-item signal",

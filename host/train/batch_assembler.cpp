@@ -45,10 +45,11 @@ ModelShape model_shape(const TrainingData& data) {
 
 template <class T>
 BatchAssembler<T>::BatchAssembler(const TrainingData& data, const ModelOptions& model,
-                                  const TrainOptions& train)
+                                  const TrainOptions& train, PerDomain<const FoldOffsets*> offsets)
     : data_(data),
       model_(model),
       train_(train),
+      offsets_(offsets),
       random_{static_cast<uint64_t>(train.seed)},
       losses_(model.losses.used()) {
   const ModelShape sizes = model_shape(data);
@@ -61,6 +62,7 @@ BatchAssembler<T>::BatchAssembler(const TrainingData& data, const ModelOptions& 
   for (std::size_t d = 0; d < 2; ++d) {
     shape_.used[d] = train.uses(d);
     if (!train.uses(d)) continue;
+    shape_.offsets[d] = offsets[d] != nullptr;
     const SplitRows& rows = data.domain(d).train;
     // Without supervision a row only brings its user and item, and needs no label.
     const bool any = d == kTarget && train.target_supervision == Supervision::none;
@@ -210,10 +212,31 @@ void BatchAssembler<T>::choose_pairs(int64_t step, std::size_t domain,
       batch.weight.data[negative] = learns && positive ? T(1) : T(0);
       counted += batch.weight.data[negative];
     }
+    if (offsets_[domain] != nullptr) fill_offsets(domain, i, batch);
   }
   if (train_.reduction == Reduction::sum || counted == 0) return;
   for (int64_t i = 0; i < rows; ++i) {
     batch.weight.data[i] = static_cast<T>(batch.weight.data[i] / counted);
+  }
+}
+
+// Of interaction i and its negatives, which are drawn: each has as many as negatives a positive, so
+// a logit is lower by their logarithm.
+template <class T>
+void BatchAssembler<T>::fill_offsets(std::size_t domain, int64_t i,
+                                     const DomainBatch<T>& batch) const {
+  const int64_t negatives = shape_.negatives[domain], first = shape_.n + i * negatives;
+  const Entry& positive = entry_[kItem][static_cast<std::size_t>(i)];
+  std::vector<int32_t> items = {positive.entity};
+  for (int64_t j = 0; j < negatives; ++j) {
+    items.push_back(entry_[kItem][static_cast<std::size_t>(first + j)].entity);
+  }
+  std::vector<double> offsets(items.size());
+  offsets_[domain]->fill(positive.excluded, items, offsets.data());
+  const double drawn = std::log(static_cast<double>(std::max<int64_t>(1, negatives)));
+  batch.offset.data[i] = static_cast<T>(offsets[0] - drawn);
+  for (int64_t j = 0; j < negatives; ++j) {
+    batch.offset.data[first + j] = static_cast<T>(offsets[static_cast<std::size_t>(j) + 1] - drawn);
   }
 }
 

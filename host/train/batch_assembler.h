@@ -19,6 +19,7 @@
 #include "host/model/batch.h"
 #include "host/model/encoder.h"
 #include "host/model/model_options.h"
+#include "host/signals/fold_offsets.h"
 #include "host/train/negative_sampler.h"
 #include "host/train/neighbours.h"
 #include "host/train/review_vectors.h"
@@ -45,7 +46,9 @@ ModelShape model_shape(const TrainingData& data);
 template <class T>
 class BatchAssembler {
  public:
-  BatchAssembler(const TrainingData& data, const ModelOptions& model, const TrainOptions& train);
+  // `offsets`: of the domains whose scores have one; they must outlive it.
+  BatchAssembler(const TrainingData& data, const ModelOptions& model, const TrainOptions& train,
+                 PerDomain<const FoldOffsets*> offsets = {});
 
   const BatchShape& shape() const { return shape_; }
   int64_t steps_per_epoch() const { return steps_per_epoch_; }
@@ -66,6 +69,7 @@ class BatchAssembler {
 
   void fill_state(int64_t step, const Batch<T>& batch) const;
   void choose_pairs(int64_t step, std::size_t domain, const DomainBatch<T>& batch);
+  void fill_offsets(std::size_t domain, int64_t i, const DomainBatch<T>& batch) const;
   void fill_side(std::size_t domain, std::size_t side, int64_t epoch, const SideBatch<T>& batch);
   void add_history(std::size_t domain, std::size_t side, int64_t epoch, Entry entry,
                    const EdgeLists<T>& lists, int32_t& entries);
@@ -78,6 +82,7 @@ class BatchAssembler {
   const TrainingData& data_;
   const ModelOptions& model_;
   const TrainOptions& train_;
+  PerDomain<const FoldOffsets*> offsets_;
   BatchShape shape_;
   int64_t steps_per_epoch_ = 0;
   Philox random_;

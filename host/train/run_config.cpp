@@ -119,6 +119,17 @@ void RunConfig::check() const {
   if (model.scorer == ScorerKind::none && signals.use.empty()) {
     throw Error("model.scorer is none, and signals.use is []: nothing would score a pair");
   }
+  if (signals.residual == SignalResidual::model) {
+    if (signals.use.empty()) {
+      throw Error(
+          "signals.residual is model, and signals.use is []: there are no signals to be the "
+          "residual of; leave signals.use out to have all");
+    }
+    if (model.scorer == ScorerKind::none) {
+      throw Error(
+          "signals.residual is model, and model.scorer is none: the model would score nothing");
+    }
+  }
   if (model.losses.term("horizontal").used() && model.dim < 2) {
     throw Error("model.dim is 1; the horizontal loss compares graphs and needs at least 2");
   }

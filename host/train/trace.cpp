@@ -81,6 +81,9 @@ void write_trace(Context& context, const std::filesystem::path& directory, int64
     const std::string domain = d == kSource ? "batch.source" : "batch.target";
     collector.add_host(domain + ".label", batch.domain[d].label);
     collector.add_host(domain + ".weight", batch.domain[d].weight);
+    if (batch.domain[d].offset.data != nullptr) {
+      collector.add_host(domain + ".offset", batch.domain[d].offset);
+    }
     for (std::size_t s = 0; s < 2; ++s) {
       const std::string name = "batch." + tower_name(d, s);
       const SideBatch<T>& side = batch.domain[d].side[s];

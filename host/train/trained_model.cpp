@@ -41,6 +41,57 @@ class BatchMemory {
   void* device_;
 };
 
+// Rows of some users, from host memory to the device.
+Tensor<float, 2> gather(Context& context, std::span<const int32_t> rows, const float* array,
+                        int64_t width) {
+  std::vector<float> chosen(rows.size() * static_cast<std::size_t>(width));
+  for (std::size_t r = 0; r < rows.size(); ++r) {
+    std::copy_n(array + static_cast<int64_t>(rows[r]) * width, width,
+                chosen.data() + static_cast<int64_t>(r) * width);
+  }
+  return {context, {static_cast<int64_t>(rows.size()), width}, chosen.data()};
+}
+
+MatrixView<const float> slice(MatrixView<const float> matrix, int64_t first, int64_t last) {
+  return {matrix.data + first * matrix.stride[0], {last - first, matrix.cols()}, matrix.stride};
+}
+
+// Dot products of ranking rows.
+class DotBlocks {
+ public:
+  DotBlocks(Context& context, const DomainEmbeddings& embeddings)
+      : users_(embeddings.ranking_view(kUser)),
+        host_items_(embeddings.ranking_view(kItem)),
+        items_(context, host_items_),
+        no_bias_(context, {host_items_.rows()}) {
+    no_bias_.fill_zero();
+  }
+
+  void block(Context& context, std::span<const int32_t> users, int64_t first, int64_t last,
+             MatrixView<float> scores) {
+    if (!std::equal(users.begin(), users.end(), chosen_.begin(), chosen_.end())) {
+      chosen_.assign(users.begin(), users.end());
+      chosen_rows_ = gather(context, users, users_.data, users_.cols());
+    }
+    const VectorView<const float> bias(no_bias_.view().data + first, {last - first});
+    const LinearLayer<float> layer{chosen_rows_.view(), slice(items_.view(), first, last), bias,
+                                   scores};
+    grouped_linear<float>(context, {&layer, 1}, Activation::none);
+  }
+
+  void pairs(int32_t user, std::span<const int32_t> items, double* scores) const {
+    exact_scores<float>(users_.data + user * users_.stride[0], host_items_, items.data(),
+                        static_cast<int64_t>(items.size()), scores);
+  }
+
+ private:
+  MatrixView<const float> users_, host_items_;
+  DeviceMatrix<float> items_;
+  Tensor<float, 1> no_bias_;     // (items)
+  std::vector<int32_t> chosen_;  // users whose rows are on the device
+  Tensor<float, 2> chosen_rows_;
+};
+
 // Layers of an MLP scorer on the device, and every user's and item's part of the first.
 class MlpBlocks {
  public:
@@ -136,21 +187,10 @@ class MlpBlocks {
   void choose(Context& context, std::span<const int32_t> users) {
     if (std::equal(users.begin(), users.end(), chosen_.begin(), chosen_.end())) return;
     chosen_.assign(users.begin(), users.end());
-    if (arrays_.dot) chosen_z_ = gather(context, users, embeddings_.z[kUser], embeddings_.dim);
-    chosen_part_ = gather(context, users, part_[kUser], arrays_.layers[0].out);
-  }
-  static Tensor<float, 2> gather(Context& context, std::span<const int32_t> rows,
-                                 const std::vector<float>& array, int64_t width) {
-    std::vector<float> chosen(rows.size() * static_cast<std::size_t>(width));
-    for (std::size_t r = 0; r < rows.size(); ++r) {
-      std::copy_n(array.data() + static_cast<int64_t>(rows[r]) * width, width,
-                  chosen.data() + static_cast<int64_t>(r) * width);
+    if (arrays_.dot) {
+      chosen_z_ = gather(context, users, embeddings_.z[kUser].data(), embeddings_.dim);
     }
-    return {context, {static_cast<int64_t>(rows.size()), width}, chosen.data()};
-  }
-  static MatrixView<const float> slice(MatrixView<const float> matrix, int64_t first,
-                                       int64_t last) {
-    return {matrix.data + first * matrix.stride[0], {last - first, matrix.cols()}, matrix.stride};
+    chosen_part_ = gather(context, users, part_[kUser].data(), arrays_.layers[0].out);
   }
 
   const DomainEmbeddings& embeddings_;
@@ -219,20 +259,29 @@ ScorerArrays scorer_arrays(Context& context, Cfaa<T>& model) {
   return arrays;
 }
 
+BlockScores block_scores(Context& context, const DomainEmbeddings& embeddings,
+                         const ScorerArrays& arrays) {
+  const auto of = [](auto blocks) {
+    return BlockScores{
+        [blocks](Context& where, std::span<const int32_t> users, int64_t first, int64_t last,
+                 MatrixView<float> scores) { blocks->block(where, users, first, last, scores); },
+        [blocks](int32_t user, std::span<const int32_t> items, double* scores) {
+          blocks->pairs(user, items, scores);
+        }};
+  };
+  if (arrays.layers.empty()) return of(std::make_shared<DotBlocks>(context, embeddings));
+  return of(std::make_shared<MlpBlocks>(context, embeddings, arrays));
+}
+
 std::unique_ptr<Scorer> make_scorer(Context& context, const DomainEmbeddings& embeddings,
                                     const ScorerArrays& arrays) {
   if (arrays.layers.empty()) {
     return std::make_unique<DotScorer<float>>(embeddings.ranking_view(kUser),
                                               embeddings.ranking_view(kItem));
   }
-  const auto blocks = std::make_shared<MlpBlocks>(context, embeddings, arrays);
-  return std::make_unique<BlockScorer>(
-      embeddings.count[kUser], embeddings.count[kItem],
-      [blocks](Context& where, std::span<const int32_t> users, int64_t first, int64_t last,
-               MatrixView<float> scores) { blocks->block(where, users, first, last, scores); },
-      [blocks](int32_t user, std::span<const int32_t> items, double* scores) {
-        blocks->pairs(user, items, scores);
-      });
+  BlockScores scores = block_scores(context, embeddings, arrays);
+  return std::make_unique<BlockScorer>(embeddings.count[kUser], embeddings.count[kItem],
+                                       std::move(scores.block), std::move(scores.pairs));
 }
 
 #define CFAA_INSTANTIATE(T)                                                               \

@@ -53,6 +53,15 @@ DomainEmbeddings embed_domain(Context& context, const Cfaa<T>& model, BatchAssem
 template <class T>
 ScorerArrays scorer_arrays(Context& context, Cfaa<T>& model);
 
+// Their scores block by block, and pair by pair on the host: what host/eval/scorer.h's BlockScorer
+// takes. Each score has the same bits in every block. `embeddings` must outlive it.
+struct BlockScores {
+  BlockFunction block;
+  PairFunction pairs;
+};
+BlockScores block_scores(Context& context, const DomainEmbeddings& embeddings,
+                         const ScorerArrays& arrays);
+
 // Ranks with them: exact dot products (host/ops/top_k.h) where the scorer has no MLP, otherwise
 // blocks through host/ops/pair_scores.h. `embeddings` must outlive it.
 std::unique_ptr<Scorer> make_scorer(Context& context, const DomainEmbeddings& embeddings,

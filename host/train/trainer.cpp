@@ -190,17 +190,23 @@ class Trainer {
     runner_.pause();
     const HeldOut held_out = make_held_out(data_.domain(domain), split, config_.eval.mask);
     const DomainEmbeddings embeddings = embed_domain<T>(context_, model_, assembler_, domain);
-    const auto scorer = make_scorer(context_, embeddings, scorer_arrays<T>(context_, model_));
+    const ScorerArrays arrays = scorer_arrays<T>(context_, model_);
+    const auto scorer = request_.base == nullptr
+                            ? make_scorer(context_, embeddings, arrays)
+                            : make_residual_scorer(context_, *request_.base->scores[domain],
+                                                   embeddings, arrays, share_.beta);
     EvaluationOptions evaluation = config_.eval.options();
     evaluation.ks = std::move(ks);
     evaluation.bootstrap = bootstrap;
     return evaluate(context_, *scorer, held_out, evaluation);
   }
 
+  Evaluation validate() { return evaluate_domain(kTarget, Split::valid, {metric_.k}, 0); }
+
   void end_epoch(int64_t epoch, Progress& progress) {
     const int64_t every = config_.train.eval_every;
     if (every == 0 || epoch % every != 0 || !in_last_phase()) return;
-    const Evaluation valid = evaluate_domain(kTarget, Split::valid, {metric_.k}, 0);
+    const Evaluation valid = validate();
     const double value = valid.all.metrics[0].value[metric_.metric];
     if (state_.best_step < 0 || value > state_.best) {
       state_.best = value;
@@ -299,6 +305,24 @@ class Trainer {
     checkpoints_.write(context_, model_.parameters(), state_);
   }
 
+  ResidualShare choose_residual_share() {
+    runner_.pause();
+    const ResidualShare share = choose_share(
+        context_, *request_.base->scores[kTarget],
+        embed_domain<T>(context_, model_, assembler_, kTarget), scorer_arrays<T>(context_, model_),
+        make_held_out(data_.domain(kTarget), Split::valid, config_.eval.mask));
+    for (const ResidualShare::Tried& tried : share.tried) {
+      log_info(fmt::format("beta {:.2f}: validation NDCG@10 {:.4f}, {:+.4f} ± {:.4f}", tried.beta,
+                           tried.valid, tried.ahead, tried.error));
+    }
+    if (share.beta == 0) {
+      log_info(
+          "beta is 0: on validation the model is not ahead of the signals alone by a standard "
+          "error, so that they rank alone");
+    }
+    return share;
+  }
+
   TrainOutcome test() {
     if (state_.best_step < 0) {
       state_.best_step = state_.step;
@@ -314,7 +338,11 @@ class Trainer {
             request_.files.folder.string(), best.step, state_.step));
       }
     }
-    TrainOutcome outcome{false, state_.step, state_.best_step, state_.best, {}};
+    TrainOutcome outcome{false, state_.step, state_.best_step, state_.best, {}, {}};
+    if (request_.base != nullptr) {
+      outcome.share = share_ = choose_residual_share();
+      outcome.valid = validate().all.metrics[0].value[metric_.metric];
+    }
     const std::vector<int64_t> ks = config_.eval.options().ks;
     for (const std::size_t domain : {kTarget, kSource}) {
       if (!config_.train.uses(domain)) continue;
@@ -333,13 +361,16 @@ class Trainer {
   StepRunner<T> runner_;
   Checkpoints checkpoints_;
   TrainState state_;
+  ResidualShare share_{1, {}};  // of a residual: whole until training has ended
   std::optional<MetricsLog> log_;
 };
 
 template <class T>
 TrainOutcome train_in(Context& context, const TrainingData& data, const RunConfig& config,
                       const TrainerRequest& request) {
-  BatchAssembler<T> assembler(data, config.model, config.train);
+  BatchAssembler<T> assembler(
+      data, config.model, config.train,
+      request.base == nullptr ? PerDomain<const FoldOffsets*>{} : request.base->offsets);
   std::optional<Trainer<T>> trainer;
   try {
     trainer.emplace(context, data, config, request, assembler);

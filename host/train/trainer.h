@@ -11,6 +11,7 @@
 #include "host/core/context.h"
 #include "host/eval/evaluation.h"
 #include "host/train/batch_assembler.h"
+#include "host/train/residual/residual.h"
 #include "host/train/run_config.h"
 
 namespace cfaa {
@@ -32,6 +33,7 @@ struct TrainerRequest {
   int64_t trace_steps = 1;
   bool graphs = true;                       // on a GPU: replay steps from CUDA graphs
   const std::atomic<bool>* stop = nullptr;  // set by a signal: finish the step, checkpoint, leave
+  const ResidualBase* base = nullptr;       // not null: the model is the residual of these signals
 };
 
 struct TrainOutcome {
@@ -40,6 +42,7 @@ struct TrainOutcome {
   int64_t best_step = -1;
   double valid = 0;  // train.metric of the best step
   PerDomain<Evaluation> test;
+  ResidualShare share;  // of a residual; `test` is of it
 };
 
 // The configuration is that of the run.

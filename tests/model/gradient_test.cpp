@@ -22,16 +22,22 @@ using Arrays = std::map<std::string, std::vector<double>>;
 // A model, a batch and a step that changes nothing: its learning rate is next to 0.
 class FrozenStep {
  public:
-  FrozenStep(Context& context, const ModelOptions& options, TrainOptions train)
+  // With `offsets` the scores have random ones.
+  FrozenStep(Context& context, const ModelOptions& options, TrainOptions train, bool offsets)
       : context_(context),
         loss_(train.loss),
         assembler_(world_.data(), options, frozen(train)),
-        layout_(assembler_.shape()),
+        layout_(with_offsets(assembler_.shape(), offsets)),
         host_(static_cast<char*>(std::aligned_alloc(256, (layout_.bytes() + 255) / 256 * 256)),
               std::free),
         host_batch_(layout_.at(host_.get())),
-        model_(context, options, {}, model_shape(world_.data()), assembler_.shape()) {
+        model_(context, options, {}, model_shape(world_.data()), layout_.shape()) {
     assembler_.assemble(3, host_batch_);
+    for (const DomainBatch<double>& domain : host_batch_.domain) {
+      if (domain.offset.data == nullptr) continue;
+      const std::vector<double> values = normal<double>(domain.offset.size(), 17);
+      std::copy(values.begin(), values.end(), domain.offset.data);
+    }
     device_ = Tensor<char, 1>(context, {static_cast<int64_t>(layout_.bytes())}, host_.get());
     batch_ = layout_.at(device_.view().data);
     model_.initialize(context, batch_, 11);
@@ -90,6 +96,11 @@ class FrozenStep {
     return train;
   }
 
+  static BatchShape with_offsets(BatchShape shape, bool offsets) {
+    shape.offsets = {offsets, offsets};
+    return shape;
+  }
+
   Context& context_;
   ScoreLoss loss_;
   SmallWorld world_;
@@ -102,9 +113,9 @@ class FrozenStep {
 };
 
 // On the CPU, where parameters are in reach.
-void expect_gradients(const ModelOptions& options, const TrainOptions& train) {
+void expect_gradients(const ModelOptions& options, const TrainOptions& train, bool offsets) {
   const auto context = make_context("cpu", {.threads = 2, .seed = 5});
-  FrozenStep step(*context, options, train);
+  FrozenStep step(*context, options, train, offsets);
   const Arrays base = step.run();
   const std::vector<double>& dz = base.at("gradient.z");
   const auto surrogate = [&](const std::string& name) {
@@ -148,12 +159,12 @@ void expect_gradients(const ModelOptions& options, const TrainOptions& train) {
 class ModelGradient : public OnDevice {
  protected:
   // By differences on the CPU; any other device shows what the CPU shows.
-  void expect_right(const ModelOptions& options, const TrainOptions& train) {
-    if (GetParam() == "cpu") return expect_gradients(options, train);
+  void expect_right(const ModelOptions& options, const TrainOptions& train, bool offsets = false) {
+    if (GetParam() == "cpu") return expect_gradients(options, train, offsets);
     const auto cpu = make_context("cpu", {.threads = 2, .seed = 5});
     const auto device = make_context(GetParam(), {.threads = 2, .seed = 5});
-    const Arrays expected = FrozenStep(*cpu, options, train).run();
-    const Arrays found = FrozenStep(*device, options, train).run();
+    const Arrays expected = FrozenStep(*cpu, options, train, offsets).run();
+    const Arrays found = FrozenStep(*device, options, train, offsets).run();
     ASSERT_EQ(found.size(), expected.size());
     for (const auto& [name, array] : expected) {
       EXPECT_TRUE(close(array, found.at(name), 1e-9)) << name;
@@ -164,6 +175,15 @@ CFAA_TEST_ON_DEVICES(ModelGradient);
 
 TEST_P(ModelGradient, IsRightForTheDefaultModel) {
   expect_right(small_model(), small_training());
+}
+
+TEST_P(ModelGradient, IsRightForTheResidualOfSignals) {
+  ModelOptions options = small_model();
+  TrainOptions train = small_training();
+  expect_right(options, train, true);
+  options.scorer = ScorerKind::dot;
+  train.loss = ScoreLoss::bpr;
+  expect_right(options, train, true);
 }
 
 TEST_P(ModelGradient, IsRightForSharedLinearTowersAndProducts) {

@@ -111,6 +111,9 @@ TEST(RunConfig, WhatDoesNotGoTogetherIsRefusedByItsKeys) {
       "train.target_supervision"));
   EXPECT_EQ(refusal_of({"train.domains=target", "model.variant=base"}), "");
   EXPECT_TRUE(names(refusal("model.scorer=none"), "signals.use"));
+  EXPECT_EQ(refusal("signals.residual=model"), "") << "of all signals";
+  EXPECT_TRUE(names(refusal_of({"signals.residual=model", "signals.use=[]"}), "signals.residual"));
+  EXPECT_TRUE(names(refusal_of({"signals.residual=model", "model.scorer=none"}), "model.scorer"));
   EXPECT_TRUE(names(refusal("model.encoder=convolution"), "model.inputs"));
   EXPECT_TRUE(names(refusal_of({"model.encoder=word_memory", "model.inputs=[\"id\",\"review\"]"}),
                     "model.id_dim"));
