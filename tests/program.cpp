@@ -21,4 +21,9 @@ Outcome run_program(const std::string& arguments, const std::string& before) {
   return outcome;
 }
 
+int kills_asked_for(int by_itself) {
+  const char* asked = std::getenv("CFAA_TEST_KILLS");
+  return asked == nullptr ? by_itself : std::atoi(asked);
+}
+
 }  // namespace cfaa::test

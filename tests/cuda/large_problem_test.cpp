@@ -14,6 +14,9 @@
 #include "host/ops/typical_samples.h"
 #include "tests/compare.h"
 #include "tests/on_cuda.h"
+#if CFAA_EMULATED
+#include "emulator/control.h"
+#endif
 
 namespace cfaa::test {
 namespace {
@@ -21,10 +24,20 @@ namespace {
 class LargeProblem : public OnCuda {
  protected:
   void SetUp() override {
+#if CFAA_EMULATED
+    emulator::set_shared_memory(48 << 10);
+#endif
     OnCuda::SetUp();
     cpu_ = make_context("cpu", {.threads = 2, .seed = 1});
   }
-  Context& cpu() { return *cpu_; }
+#if CFAA_EMULATED
+  void TearDown() override {
+    emulator::set_architecture(emulator::Architecture::sm_80);
+  }
+#endif
+  Context& cpu() {
+    return *cpu_;
+  }
 
   // How many T the shared memory of a block can hold at most.
   template <class T>

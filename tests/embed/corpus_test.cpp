@@ -33,7 +33,7 @@ class EmbedCorpus : public testing::Test {
 };
 
 TEST_F(EmbedCorpus, BytesDoNotDependOnThreadsWindowsBatchesOrSlots) {
-  write_text(folder_.path("a.txt"), as_lines(random_texts(700, 1)));
+  write_text(folder_.path("a.txt"), as_lines(random_texts(250, 1)));
   run_corpus(request("a.txt"), engine_);
   const std::string expected = bytes("v.npy");
 

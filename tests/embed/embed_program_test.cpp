@@ -133,7 +133,7 @@ TEST_F(EmbedProgram, StandardInputAndCompressedFilesGiveTheSameBytes) {
   EXPECT_EQ(bytes("v.npy") == bytes("x.npy"), true);
 }
 
-TEST_F(EmbedProgram, KilledTwentyTimesTheCorpusComesOutTheSame) {
+TEST_F(EmbedProgram, KilledOftenTheCorpusComesOutTheSame) {
   write_text(folder_.path("a.txt"), as_lines(random_texts(800, 2)));
   const std::string rest = "--unit sentence --window 50 --batch-tokens 64";
   const auto before = std::chrono::steady_clock::now();
@@ -142,9 +142,10 @@ TEST_F(EmbedProgram, KilledTwentyTimesTheCorpusComesOutTheSame) {
       std::chrono::steady_clock::now() - before);
   const std::string again = "a.txt --out v.npy " + rest;
   std::mt19937 random(5);
+  const int kills = kills_asked_for(8);
   int killed = 0, at_work = 0, rounds = 0;
 
-  for (; killed < 20 && rounds < 100; ++rounds) {
+  for (; killed < kills && rounds < 5 * kills; ++rounds) {
     killed += run_and_kill(again, whole * static_cast<int>(100 + random() % 500) / 1000);
     at_work += exists(folder_.path("v.npy.journal"));
     if (!exists(folder_.path("v.npy"))) continue;
@@ -156,8 +157,8 @@ TEST_F(EmbedProgram, KilledTwentyTimesTheCorpusComesOutTheSame) {
   ASSERT_EQ(last.code, 0) << last.err;
   std::cout << "killed " << killed << " of " << rounds << " runs, " << at_work
             << " of them with windows done or under way\n";
-  EXPECT_EQ(killed, 20);
-  EXPECT_GT(at_work, 5);
+  EXPECT_EQ(killed, kills);
+  EXPECT_GT(at_work, kills / 4);
   EXPECT_EQ(bytes("v.npy") == bytes("expected.npy"), true);
   EXPECT_EQ(bytes("v.ids.tsv") == bytes("expected.ids.tsv"), true);
   EXPECT_EQ(bytes("v.empty.txt") == bytes("expected.empty.txt"), true);

@@ -131,7 +131,7 @@ TEST(Safetensors, RandomDamageNeverCrashes) {
   const std::string good = file_with(
       R"({"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]},"__metadata__":{"x":"y"}})", "abcd");
   const Philox random{12};
-  for (uint64_t round = 0; round < 3000; ++round) {
+  for (uint64_t round = 0; round < 500; ++round) {
     std::string damaged = good.substr(0, random.below(good.size() + 1, round, 0));
     for (uint64_t hit = 0; hit < 3 && !damaged.empty(); ++hit) {
       const auto at = random.below(damaged.size(), round, 1 + 2 * hit);

@@ -91,7 +91,7 @@ TEST_P(Steps, AgreeWithTheCpuWhereTheBatchHasGaps) {
 
 // N 32, D 24, K 16, all of CFAA; the whole length for tools/test --full.
 Trained train_long(const std::string& device) {
-  const int64_t steps = std::getenv("CFAA_LONG_TESTS") == nullptr ? 10 : 300;
+  const int64_t steps = std::getenv("CFAA_LONG_TESTS") == nullptr ? 4 : 300;
   const SmallWorld world(40, 30, 12);
   ModelOptions options;
   options.dim = 24;

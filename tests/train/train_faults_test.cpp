@@ -7,7 +7,6 @@
 #include <unistd.h>
 
 #include <chrono>
-#include <cstdlib>
 #include <filesystem>
 #include <random>
 #include <thread>
@@ -61,8 +60,7 @@ TEST_F(TrainFaults, KilledAnywhereItEndsWithTheSameBits) {
   ASSERT_EQ(run_program(command(whole)).code, 0);
   const auto time = std::chrono::duration_cast<std::chrono::microseconds>(
       std::chrono::steady_clock::now() - before);
-  const char* asked = std::getenv("CFAA_TEST_KILLS");
-  const int rounds = asked == nullptr ? 8 : std::atoi(asked);
+  const int rounds = kills_asked_for(5);
   std::mt19937 random(7);
 
   int killed = 0, runs = 0, finished = 0;

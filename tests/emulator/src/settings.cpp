@@ -83,6 +83,9 @@ int current_device() {
 void set_architecture(Architecture architecture) {
   settings().limits = limits_of(architecture);
 }
+void set_shared_memory(std::size_t bytes) {
+  settings().limits.shared_optin = bytes;
+}
 void set_seed(std::uint64_t seed) {
   settings().seed = seed;
 }

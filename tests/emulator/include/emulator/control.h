@@ -19,6 +19,9 @@ enum class Architecture { sm_80, sm_90, sm_120 };
 // The limits of later launches and the answers of cudaGetDeviceProperties.
 void set_architecture(Architecture architecture);
 
+// Less shared memory a block than the architecture has, for tests of what does not fit.
+void set_shared_memory(std::size_t bytes);
+
 // Threads of a block, blocks of a grid and independent streams run in an order drawn from `seed`.
 void set_seed(std::uint64_t seed);
 

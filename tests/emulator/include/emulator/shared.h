@@ -15,6 +15,9 @@
 #include "emulator/device.h"
 #include "emulator/intrinsics.h"
 
+// The watchman is not watched: at every access of shared memory that would cost the most.
+#define EMULATOR_BOOKKEEPING __attribute__((no_sanitize("address", "undefined")))
+
 namespace emulator {
 
 [[noreturn]] void fail_shared_uninitialised(long long index, long long size);
@@ -22,12 +25,13 @@ namespace emulator {
 [[noreturn]] void fail_shared_race(const char* what, const Cell& cell, long long index);
 
 // Whether what lane `other` of the caller's warp did at `clock` is ordered before now.
-inline bool ordered_in_warp(const Thread& me, unsigned other_thread, std::uint32_t clock) {
+EMULATOR_BOOKKEEPING inline bool ordered_in_warp(const Thread& me, unsigned other_thread,
+                                                 std::uint32_t clock) {
   return other_thread / 32 == me.warp->number &&
          me.warp->ordered[me.lane][other_thread % 32] > clock;
 }
 
-inline void note_shared_read(Cell& cell, long long index, long long size) {
+EMULATOR_BOOKKEEPING inline void note_shared_read(Cell& cell, long long index, long long size) {
   const Thread& me = *current_thread;
   const Block& block = *me.block;
   if (cell.write_epoch < block.first_epoch) fail_shared_uninitialised(index, size);
@@ -48,7 +52,7 @@ inline void note_shared_read(Cell& cell, long long index, long long size) {
 }
 
 // Fails if another thread read the element in this epoch and is not ordered before.
-inline void check_shared_readers(const Cell& cell, long long index) {
+EMULATOR_BOOKKEEPING inline void check_shared_readers(const Cell& cell, long long index) {
   const Thread& me = *current_thread;
   if (cell.read_epoch != me.block->epoch) return;
   if (cell.read_warp != me.warp->number) fail_shared_race("overwrites", cell, index);
@@ -60,7 +64,7 @@ inline void check_shared_readers(const Cell& cell, long long index) {
   }
 }
 
-inline void note_shared_write(Cell& cell, long long index, bool same_value) {
+EMULATOR_BOOKKEEPING inline void note_shared_write(Cell& cell, long long index, bool same_value) {
   const Thread& me = *current_thread;
   const Block& block = *me.block;
   const bool written = cell.write_epoch >= block.first_epoch;
@@ -78,7 +82,7 @@ inline void note_shared_write(Cell& cell, long long index, bool same_value) {
   cell.writer = static_cast<std::uint16_t>(me.linear);
 }
 
-inline void note_shared_atomic(Cell& cell, long long index, long long size) {
+EMULATOR_BOOKKEEPING inline void note_shared_atomic(Cell& cell, long long index, long long size) {
   const Thread& me = *current_thread;
   const Block& block = *me.block;
   if (cell.write_epoch < block.first_epoch) fail_shared_uninitialised(index, size);
