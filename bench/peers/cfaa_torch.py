@@ -341,6 +341,10 @@ class Model:
         d, n = z.shape[1] // 2, self.config["train"]["batch_size"]
         first = domains[0].shape[0] if len(domains) == 2 else 0
         score = self.scores(z)
+        offsets = [self.batch[f"batch.{domain}.offset"] for domain in ("source", "target")
+                   if f"batch.{domain}.offset" in self.batch]
+        if offsets:
+            score = score + torch.cat(offsets)
         result = {"z": z, "score": score, "loss.score": [], "objective": 0}
         for domain, part in (("source", score[:first]), ("target", score[first:])):
             if not self.trains(domain):

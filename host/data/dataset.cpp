@@ -161,10 +161,22 @@ bool is_prepared_file(const fs::path& file) {
     const std::string front = fmt::format("{}.{}", domain.string(), split_name(split));
     if (name == front + ".inter" || name == front + ".text") return true;
   }
-  static const std::set<std::string_view> others = {
-      "users.tsv",         "items.tsv",         "item_titles.tsv",  DomainIndex::kName,
-      "review_sums.npy",   "review_counts.npy", "user_reviews.npy", "item_reviews.npy",
-      "empty_reviews.txt", "embed.json",        "embed.window"};
+  static const std::set<std::string_view> others = {"users.tsv",
+                                                    "items.tsv",
+                                                    "item_titles.tsv",
+                                                    DomainIndex::kName,
+                                                    "review_sums.npy",
+                                                    "review_counts.npy",
+                                                    "user_reviews.npy",
+                                                    "item_reviews.npy",
+                                                    "empty_reviews.txt",
+                                                    "embed.json",
+                                                    "embed.window",
+                                                    "review_sentences.f32",
+                                                    "user_summary_sums.npy",
+                                                    "user_summary_counts.npy",
+                                                    "item_summary_sums.npy",
+                                                    "item_summary_counts.npy"};
   return others.contains(name);
 }
 

@@ -52,6 +52,8 @@ OptionSet embed_option_set(EmbedOptions& options) {
           "sentences that are read, sorted by length and written together; 0: what suits the "
           "device",
           between(0, 1 << 22));
+  set.add("summaries", options.summaries,
+          "keep an extractive summary of every user and item too, for model.review.sentences");
   set.add("cache", options.cache,
           "folder for TensorRT's engines; empty: cfaa_gpu in the user's cache folder");
   return set;

@@ -24,6 +24,7 @@ struct EmbedOptions {
   DType dtype = DType::f32;
   SplitChoice split = SplitChoice::automatic;
   Language lang = Language::kEnglish;
+  bool summaries = false;  // of users and items (host/embed/summaries.h)
 };
 
 OptionSet embed_option_set(EmbedOptions& options);

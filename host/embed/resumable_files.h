@@ -48,6 +48,8 @@ class ResumableFiles {
   uint64_t size(std::size_t file) const { return sizes_[file]; }
   void append(std::size_t file, const void* bytes, std::size_t count);
   void append(std::size_t file, std::string_view text) { append(file, text.data(), text.size()); }
+  // A file that only served to make the others goes at the end.
+  void drop(std::size_t file) { sizes_[file] = 0; }
   void overwrite(std::size_t file, uint64_t offset, std::string_view bytes);
 
   // Everything appended so far stays, whatever happens, and the next window begins.

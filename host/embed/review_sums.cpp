@@ -15,7 +15,7 @@ namespace {
 
 using nlohmann::json;
 
-std::string place(const Domain& domain, const char* name) {
+std::string place(const Domain& domain, const std::string& name) {
   return (domain.path / name).string();
 }
 
@@ -24,7 +24,8 @@ std::string place(const Domain& domain, const char* name) {
                           place(domain, "embed.json"), why, domain.path.parent_path().string()));
 }
 
-NpyFile open_matrix(const Domain& domain, const char* name, const std::vector<int64_t>& shape) {
+NpyFile open_matrix(const Domain& domain, const std::string& name,
+                    const std::vector<int64_t>& shape) {
   NpyFile file(place(domain, name));
   const bool counts = shape.size() == 1;
   const bool type = counts ? file.dtype() == DType::i32
@@ -64,10 +65,10 @@ EmbedDescription read_embed_description(const Domain& domain) {
   if (object.value("format", json()) != 1 || !settings || !counts || !width.is_number_integer()) {
     stale(domain, "is not what embed writes");
   }
-  return {*settings, *counts, width};
+  return {*settings, *counts, width, object.value("summaries", json()) == true};
 }
 
-ReviewSums load_review_sums(const Domain& domain) {
+ReviewSums load_review_sums(const Domain& domain, SummedSentences which) {
   const EmbedDescription description = read_embed_description(domain);
   for (const auto& [key, value] : review_identity(domain)) {
     const auto found = description.settings.find(key);
@@ -75,13 +76,22 @@ ReviewSums load_review_sums(const Domain& domain) {
     stale(domain, key == "text" ? "was made from other review texts than there are now"
                                 : "was made from other users, items or splits than there are now");
   }
+  if (which != SummedSentences::all && !description.summaries) {
+    throw Error(
+        fmt::format("{}: has no summaries; run 'cfaa_gpu embed {} --fresh --set embed.summaries="
+                    "true' with the model of your choice",
+                    place(domain, "embed.json"), domain.path.parent_path().string()));
+  }
+  const std::string name = which == SummedSentences::all            ? "review"
+                           : which == SummedSentences::user_summary ? "user_summary"
+                                                                    : "item_summary";
   struct Files {
     NpyFile sums, counts;
   };
   const int64_t rows = domain.train.size(), width = description.width;
   const auto files =
-      std::make_shared<const Files>(Files{open_matrix(domain, "review_sums.npy", {rows, width}),
-                                          open_matrix(domain, "review_counts.npy", {rows})});
+      std::make_shared<const Files>(Files{open_matrix(domain, name + "_sums.npy", {rows, width}),
+                                          open_matrix(domain, name + "_counts.npy", {rows})});
   return {files->sums.dtype(),
           files->sums.bytes().data(),
           files->counts.mapped<int32_t>(),

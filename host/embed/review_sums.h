@@ -28,10 +28,14 @@ struct ReviewSums {
   std::string origin = "the review sums";      // what to call them in messages
 };
 
+// Of which sentences: all, or those in the summaries of the users, or of the items, who have them
+// (host/embed/summaries.h).
+enum class SummedSentences { all, user_summary, item_summary };
+
 // What `cfaa_gpu embed` left beside a prepared domain; the arrays stay mapped. Error where there is
 // nothing, where it was made from other data (the domain was prepared again, or its text edited),
-// or where a file does not fit the others.
-ReviewSums load_review_sums(const Domain& domain);
+// where a file does not fit the others, or where summaries were not kept.
+ReviewSums load_review_sums(const Domain& domain, SummedSentences which = SummedSentences::all);
 
 // Of both domains, source first; Error where they were made with different models or settings.
 std::pair<ReviewSums, ReviewSums> load_review_sums(const Dataset& data);
@@ -43,6 +47,7 @@ Fields review_identity(const Domain& domain);
 struct EmbedDescription {
   Fields settings, counts;
   int64_t width = 0;
+  bool summaries = false;  // are there too
 };
 // Error where it is absent or not what embed writes.
 EmbedDescription read_embed_description(const Domain& domain);

@@ -3,13 +3,20 @@
 #include <fmt/format.h>
 #include <sys/statvfs.h>
 
+#include <algorithm>
+#include <array>
 #include <filesystem>
+#include <nlohmann/json.hpp>
+#include <numeric>
+#include <optional>
+#include <span>
 
 #include "host/core/error.h"
 #include "host/core/log.h"
 #include "host/core/version.h"
 #include "host/embed/known_reviews.h"
 #include "host/embed/review_sums.h"
+#include "host/embed/summaries.h"
 #include "host/embed/vectors.h"
 #include "host/io/json_file.h"
 #include "host/io/mapped_file.h"
@@ -21,12 +28,20 @@ namespace {
 using nlohmann::json;
 namespace fs = std::filesystem;
 
-enum File : std::size_t { kSums, kCounts, kUsers, kItems, kEmpty, kDescription };
+enum File : std::size_t { kSums, kCounts, kUsers, kItems, kEmpty, kFiles };
+// With summaries: every sentence's vector, while they are made, and the summaries of either side.
+enum SummaryFile : std::size_t { kSentences = kFiles, kUserSums, kItemSums = kUserSums + 2 };
+
+constexpr std::array<const char*, 4> kSummaryFiles = {
+    "user_summary_sums.npy", "user_summary_counts.npy", "item_summary_sums.npy",
+    "item_summary_counts.npy"};
 
 class DomainVectorSink : public VectorSink {
  public:
-  DomainVectorSink(DType dtype, int64_t width, const KnownReviews& known, ResumableFiles& files)
-      : dtype_(dtype), width_(width), known_(known), files_(files) {
+  // `keep`: every sentence's vector too.
+  DomainVectorSink(DType dtype, int64_t width, const KnownReviews& known, bool keep,
+                   ResumableFiles& files)
+      : dtype_(dtype), width_(width), known_(known), keep_(keep), files_(files) {
     if (files.size(kSums) == 0) {
       files.append(kSums, vector_header(VectorFormat::npy, dtype, 0, width));
       files.append(kCounts, vector_header(VectorFormat::npy, DType::i32, 0, 0));
@@ -47,6 +62,7 @@ class DomainVectorSink : public VectorSink {
   void sentence(int64_t document, const float* vector) override {
     double* sum = sums_.data() + document * width_;
     for (int64_t i = 0; i < width_; ++i) sum[i] += static_cast<double>(vector[i]);
+    if (keep_) sentences_.insert(sentences_.end(), vector, vector + width_);
   }
 
   void end_window(const SentenceWindow& window, const EmbedCounts&) override {
@@ -57,6 +73,9 @@ class DomainVectorSink : public VectorSink {
     std::string empty;
     for (const int64_t document : window.empty) empty += fmt::format("{}\n", document);
     files_.append(kEmpty, empty);
+    if (!keep_) return;
+    files_.append(kSentences, sentences_.data(), sentences_.size() * sizeof(float));
+    sentences_.clear();
   }
 
   int64_t reused() const { return reused_; }
@@ -65,8 +84,10 @@ class DomainVectorSink : public VectorSink {
   DType dtype_;
   int64_t width_, reused_ = 0;
   const KnownReviews& known_;
+  bool keep_;
   ResumableFiles& files_;
-  std::vector<double> sums_;  // (documents of the window, width)
+  std::vector<double> sums_;      // (documents of the window, width)
+  std::vector<float> sentences_;  // (sentences of the window, width), where they are kept
   std::vector<std::byte> rows_;
 };
 
@@ -121,6 +142,45 @@ void write_means(const std::vector<int32_t>& group_of_row, int64_t groups, DType
   }
 }
 
+// The sums and counts of those sentences of each review that are in the summary of its user, or of
+// its item.
+void write_summary(const std::vector<int32_t>& entity_of_row, int64_t entities, DType dtype,
+                   int64_t width, ThreadPool& pool, std::size_t file, ResumableFiles& files) {
+  const std::size_t header = vector_header(VectorFormat::npy, dtype, 0, width).size();
+  const MappedFile counts(files.partial(kCounts));
+  const std::span<const int32_t> sentences_of_row(
+      reinterpret_cast<const int32_t*>(counts.bytes().data() + header), entity_of_row.size());
+  const int64_t all = std::accumulate(sentences_of_row.begin(), sentences_of_row.end(), int64_t{0});
+  const auto rows = std::ssize(entity_of_row);
+  files.append(file, vector_header(VectorFormat::npy, dtype, rows, width));
+  files.append(file + 1, vector_header(VectorFormat::npy, DType::i32, rows, 0));
+  if (all == 0 && rows == 0) return;
+  std::optional<MappedFile> vectors;
+  if (all > 0) vectors.emplace(files.partial(kSentences));
+  const auto* sentence =
+      all > 0 ? reinterpret_cast<const float*>(vectors->bytes().data()) : nullptr;
+  const std::vector<char> chosen = summarize(pool, entity_of_row, entities, sentences_of_row,
+                                             {sentence, {all, width}}, file == kUserSums ? 0 : 1);
+
+  std::vector<double> sum(static_cast<std::size_t>(width));
+  std::vector<std::byte> bytes;
+  std::size_t next = 0;
+  for (const int32_t sentences : sentences_of_row) {
+    std::fill(sum.begin(), sum.end(), 0.0);
+    int32_t count = 0;
+    for (int32_t s = 0; s < sentences; ++s, ++next) {
+      if (chosen[next] == 0) continue;
+      const float* vector = sentence + static_cast<int64_t>(next) * width;
+      for (std::size_t c = 0; c < sum.size(); ++c) sum[c] += static_cast<double>(vector[c]);
+      ++count;
+    }
+    bytes.clear();
+    append_elements(dtype, sum.data(), width, bytes);
+    files.append(file, bytes.data(), bytes.size());
+    files.append(file + 1, &count, sizeof(count));
+  }
+}
+
 // Hours of encoding should not end at a full disk that could be seen at the start.
 void check_room(const Domain& domain, int64_t width, DType dtype, uint64_t there) {
   struct statvfs disk {};
@@ -171,11 +231,18 @@ EmbedReport embed_reviews(const Domain& domain, const ReviewsRequest& request,
   ResumableFiles::Plan plan;
   const auto place = [&](const char* name) { return (domain.path / name).string(); };
   plan.journal = place("embed.journal");
-  plan.files = {place("review_sums.npy"),  place("review_counts.npy"), place("user_reviews.npy"),
-                place("item_reviews.npy"), place("empty_reviews.txt"), place("embed.json")};
+  plan.files = {place("review_sums.npy"), place("review_counts.npy"), place("user_reviews.npy"),
+                place("item_reviews.npy"), place("empty_reviews.txt")};
+  if (options.summaries) {
+    plan.files.push_back(place("review_sentences.f32"));
+    for (const char* name : kSummaryFiles) plan.files.push_back(place(name));
+  }
+  plan.files.push_back(place("embed.json"));
   const Fields how = embed_settings(options, model, splits(options));
-  plan.settings = how;
-  plan.settings.merge(review_identity(domain));
+  Fields settings = how;
+  settings.merge(review_identity(domain));
+  plan.settings = settings;
+  if (options.summaries) plan.settings["summaries"] = "kept";
   plan.fresh = request.fresh;
 
   EmbedReport report;
@@ -183,13 +250,19 @@ EmbedReport embed_reviews(const Domain& domain, const ReviewsRequest& request,
   report.rows = domain.train.size();
   std::error_code none;
   const bool interrupted = fs::file_size(plan.journal, none) > 0 && !none;
-  const bool there = fs::exists(plan.files[kDescription]);
+  const std::string described = plan.files.back();
+  const bool there = fs::exists(described);
   if (!request.fresh && !interrupted && there) {
     const EmbedDescription description = read_embed_description(domain);
-    if (const std::string what = setting_difference(description.settings, plan.settings);
+    if (const std::string what = setting_difference(description.settings, settings);
         !what.empty()) {
-      throw Error(fmt::format("{}: the embeddings there have {}; --fresh replaces them",
-                              plan.files[kDescription], what));
+      throw Error(
+          fmt::format("{}: the embeddings there have {}; --fresh replaces them", described, what));
+    }
+    if (options.summaries && !description.summaries) {
+      throw Error(fmt::format(
+          "{}: the embeddings there have no summaries; --fresh makes them again, with summaries",
+          described));
     }
     report.counts = EmbedCounts::of(description.counts);
     report.was_there = true;
@@ -199,7 +272,7 @@ EmbedReport embed_reviews(const Domain& domain, const ReviewsRequest& request,
     for (const std::string& file : plan.files) check_output(file, "", request.force);
   }
 
-  const Fields settings = plan.settings;
+  const std::size_t description_file = plan.files.size() - 1;
   ResumableFiles files(std::move(plan));
   report.counts = EmbedCounts::of(files.state());
   report.resumed_at = report.counts.documents;
@@ -210,10 +283,12 @@ EmbedReport embed_reviews(const Domain& domain, const ReviewsRequest& request,
     }
     const int64_t width = report.width;
     check_room(domain, width, options.dtype, files.size(kSums));
-    const KnownReviews known(request.reuse, how);
+    // Other directories have sums of reviews, but not their sentences.
+    const KnownReviews known(
+        options.summaries ? std::vector<std::filesystem::path>() : request.reuse, how);
     WindowOptions window = window_options(options, model, splits(options));
     window.hashes = !known.empty();
-    DomainVectorSink sink(options.dtype, width, known, files);
+    DomainVectorSink sink(options.dtype, width, known, options.summaries, files);
     const EmbedRun run{"embedding " + domain.name, request.threads, request.stop};
     embed_documents(documents, model, window, run, &files, sink, report);
     report.reused = sink.reused();
@@ -227,10 +302,22 @@ EmbedReport embed_reviews(const Domain& domain, const ReviewsRequest& request,
     ThreadPool pool(request.threads);
     write_means(domain.train.user, domain.users.size(), options.dtype, width, pool, kUsers, files);
     write_means(domain.train.item, domain.items.size(), options.dtype, width, pool, kItems, files);
-    files.append(kDescription, description_of(domain, settings, report).dump(2) + "\n");
+    if (options.summaries) {
+      write_summary(domain.train.user, domain.users.size(), options.dtype, width, pool, kUserSums,
+                    files);
+      write_summary(domain.train.item, domain.items.size(), options.dtype, width, pool, kItemSums,
+                    files);
+      files.drop(kSentences);
+    }
+    json description = description_of(domain, settings, report);
+    if (options.summaries) description["summaries"] = true;
+    files.append(description_file, description.dump(2) + "\n");
     end_files(files, report);
   }
   files.put_in_place();
+  if (!options.summaries) {  // those of embeddings that were replaced
+    for (const char* name : kSummaryFiles) fs::remove(domain.path / name);
+  }
   return report;
 }
 

@@ -7,6 +7,7 @@
 //   review_counts.npy   (training interactions) int32, how many sentences
 //   user_reviews.npy    (users, width), item_reviews.npy (items, width): mean over all sentences of
 //                       the user's or item's training reviews; zero where there is none
+//   user_summary_sums.npy, ...   with options.summaries: host/embed/summaries.h
 //   empty_reviews.txt   rows of reviews without a token, where there are any
 //   embed.json          what they were made from and with; written last
 //

@@ -85,6 +85,10 @@ OptionSet model_option_set(ModelOptions& options) {
           {{"raw", ReviewScale::raw},
            {"unit", ReviewScale::unit},
            {"standardize", ReviewScale::standardize}});
+  set.add("review.sentences", options.review_sentences,
+          "whose mean a review vector is: all sentences of a side's reviews, or those of its "
+          "extractive summary (embed.summaries)",
+          {{"all", ReviewSentences::all}, {"summary", ReviewSentences::summary}});
   set.add("review.exclude_self", options.review_exclude_self,
           "leave the predicted interaction's own review out of both sides");
   set.add(

@@ -18,6 +18,7 @@ enum class HistoryLabels { ignore, signs, split };
 enum class ReviewScale { raw, unit, standardize };
 enum class EncoderKind { towers, convolution, word_memory };
 enum class ReviewPooling { max, attention };
+enum class ReviewSentences { all, summary };
 enum class ScorerKind { none, mlp, dot, mlp_dot, fm, gated_product };
 
 struct ModelOptions {
@@ -30,6 +31,7 @@ struct ModelOptions {
   bool history_exclude_self = true;
   int64_t history_max = 100;
   ReviewScale review_scale = ReviewScale::standardize;
+  ReviewSentences review_sentences = ReviewSentences::all;
   bool review_exclude_self = true;
   std::string words_model;  // a folder; "": none
   int64_t words_max = 100, words_row_max = 200;

@@ -71,7 +71,7 @@ struct Run::State {
     if (before.empty()) return;
     const ModelOptions& model = description.config.model;
     EmbeddingIdentity now;
-    if (model.reads_words()) now = embedding_identity(dataset, model);
+    if (!description.config.signals.alone()) now = embedding_identity(dataset, model);
     if (now.size() < before.size()) now.merge(embedding_identity(dataset));
     const std::string difference = embedding_difference(before, now);
     if (difference.empty()) return;

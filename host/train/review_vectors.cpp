@@ -15,53 +15,51 @@ constexpr int32_t kMostSentences = 1 << 20;  // of one review
 
 }  // namespace
 
-ReviewVectors::ReviewVectors(const Domain& domain, ReviewSums sums, ReviewScale scale)
-    : sums_(std::move(sums)), scale_(scale), dim_(sums_.width) {
-  CFAA_ASSERT(sums_.count != nullptr);
-  add_totals(domain);
+ReviewVectors::ReviewVectors(const Domain& domain, PerSide<ReviewSums> sums, ReviewScale scale)
+    : sums_(std::move(sums)), scale_(scale), dim_(sums_[kUser].width) {
   for (const std::size_t side : {kUser, kItem}) {
+    CFAA_ASSERT(sums_[side].count != nullptr && sums_[side].width == dim_);
+    add_totals(domain, side);
     for (const int64_t sentences : sentences_[side]) absent_[side] += sentences == 0;
     if (scale_ == ReviewScale::standardize) find_moments(side);
   }
 }
 
-void ReviewVectors::read_sum(int64_t row, float* out) const {
-  const std::size_t first = static_cast<std::size_t>(row * dim_) * size_of(sums_.dtype);
-  convert<float>(sums_.dtype, sums_.sum + first, 1, dim_, out);
+void ReviewVectors::read_sum(std::size_t side, int64_t row, float* out) const {
+  const ReviewSums& sums = sums_[side];
+  const std::size_t first = static_cast<std::size_t>(row * dim_) * size_of(sums.dtype);
+  convert<float>(sums.dtype, sums.sum + first, 1, dim_, out);
 }
 
-void ReviewVectors::check_row(int64_t row, const std::vector<float>& sum) const {
-  const int32_t count = sentences(row);
+void ReviewVectors::check_row(std::size_t side, int64_t row, const std::vector<float>& sum) const {
+  const int32_t count = sentences(side, row);
   const bool finite = std::all_of(sum.begin(), sum.end(), [](float x) { return std::isfinite(x); });
   if (count >= 0 && count <= kMostSentences && finite) return;
-  throw Error(fmt::format(
-      "{}: row {} has {}; make the embeddings again with 'cfaa_gpu embed "
-      "--fresh'",
-      sums_.origin, row, finite ? fmt::format("{} sentences", count) : "a sum that is not finite"));
+  throw Error(
+      fmt::format("{}: row {} has {}; make the embeddings again with 'cfaa_gpu embed "
+                  "--fresh'",
+                  sums_[side].origin, row,
+                  finite ? fmt::format("{} sentences", count) : "a sum that is not finite"));
 }
 
-void ReviewVectors::add_totals(const Domain& domain) {
-  const PerSide<int64_t> count = {domain.users.size(), domain.items.size()};
-  for (const std::size_t side : {kUser, kItem}) {
-    total_[side].assign(static_cast<std::size_t>(count[side] * dim_), 0.0f);
-    sentences_[side].assign(static_cast<std::size_t>(count[side]), 0);
-  }
+void ReviewVectors::add_totals(const Domain& domain, std::size_t side) {
+  const int64_t count = side == kUser ? domain.users.size() : domain.items.size();
+  total_[side].assign(static_cast<std::size_t>(count * dim_), 0.0f);
+  sentences_[side].assign(static_cast<std::size_t>(count), 0);
   std::vector<float> sum(static_cast<std::size_t>(dim_));
   constexpr int64_t kRowsInMemory = 1 << 15;
   for (int64_t row = 0; row < domain.train.size(); ++row) {
-    if (row % kRowsInMemory == 0) sums_.forget_pages();
+    if (row % kRowsInMemory == 0) sums_[side].forget_pages();
     const auto r = static_cast<std::size_t>(row);
-    read_sum(row, sum.data());
-    check_row(row, sum);
-    for (const std::size_t side : {kUser, kItem}) {
-      const auto entity =
-          static_cast<std::size_t>(side == kUser ? domain.train.user[r] : domain.train.item[r]);
-      float* total = total_[side].data() + entity * sum.size();
-      for (std::size_t c = 0; c < sum.size(); ++c) total[c] += sum[c];
-      sentences_[side][entity] += sentences(row);
-    }
+    read_sum(side, row, sum.data());
+    check_row(side, row, sum);
+    const auto entity =
+        static_cast<std::size_t>(side == kUser ? domain.train.user[r] : domain.train.item[r]);
+    float* total = total_[side].data() + entity * sum.size();
+    for (std::size_t c = 0; c < sum.size(); ++c) total[c] += sum[c];
+    sentences_[side][entity] += sentences(side, row);
   }
-  sums_.forget_pages();
+  sums_[side].forget_pages();
 }
 
 // Mean and spread of the entities' whole vectors, feature by feature, over those that have one.
@@ -97,7 +95,7 @@ void ReviewVectors::write(std::size_t side, int64_t entity, int64_t excluded, fl
   const auto width = static_cast<std::size_t>(dim_);
   const auto e = static_cast<std::size_t>(entity);
   int64_t left = sentences_[side][e];
-  if (excluded >= 0) left -= sentences(excluded);
+  if (excluded >= 0) left -= sentences(side, excluded);
   if (left <= 0) {
     std::fill_n(out, width, 0.0f);
     out[width] = 1;
@@ -106,7 +104,7 @@ void ReviewVectors::write(std::size_t side, int64_t entity, int64_t excluded, fl
   const float* total = total_[side].data() + e * width;
   const float scale = 1.0f / static_cast<float>(left);
   if (excluded >= 0) {
-    read_sum(excluded, out);
+    read_sum(side, excluded, out);
     for (std::size_t c = 0; c < width; ++c) out[c] = (total[c] - out[c]) * scale;
   } else {
     for (std::size_t c = 0; c < width; ++c) out[c] = total[c] * scale;

@@ -18,7 +18,10 @@ namespace cfaa {
 class ReviewVectors {
  public:
   // Error for a sum that is not finite and for a number of sentences that no review has.
-  ReviewVectors(const Domain& domain, ReviewSums sums, ReviewScale scale);
+  ReviewVectors(const Domain& domain, ReviewSums sums, ReviewScale scale)
+      : ReviewVectors(domain, {sums, sums}, scale) {}
+  // The same of sums that are not alike for users and items: those of their summaries.
+  ReviewVectors(const Domain& domain, PerSide<ReviewSums> sums, ReviewScale scale);
 
   int64_t dim() const { return dim_; }
 
@@ -30,13 +33,13 @@ class ReviewVectors {
   int64_t absent(std::size_t side) const { return absent_[side]; }
 
  private:
-  int32_t sentences(int64_t row) const { return sums_.count[row]; }
-  void read_sum(int64_t row, float* out) const;
-  void check_row(int64_t row, const std::vector<float>& sum) const;
-  void add_totals(const Domain& domain);
+  int32_t sentences(std::size_t side, int64_t row) const { return sums_[side].count[row]; }
+  void read_sum(std::size_t side, int64_t row, float* out) const;
+  void check_row(std::size_t side, int64_t row, const std::vector<float>& sum) const;
+  void add_totals(const Domain& domain, std::size_t side);
   void find_moments(std::size_t side);
 
-  ReviewSums sums_;
+  PerSide<ReviewSums> sums_;
   ReviewScale scale_;
   int64_t dim_;
   PerSide<std::vector<float>> total_;          // (entities, dim)

@@ -402,11 +402,17 @@ TrainingData load_training_data(const Dataset& dataset, const ModelOptions& mode
         tokenize_reviews(data.domain(d), model.words_model, model.words_max));
   }
   if (!model.reads_vectors()) return data;
-  auto [source, target] = load_review_sums(dataset);
-  data.reviews[kSource] =
-      std::make_unique<ReviewVectors>(dataset.source, std::move(source), model.review_scale);
-  data.reviews[kTarget] =
-      std::make_unique<ReviewVectors>(dataset.target, std::move(target), model.review_scale);
+  const auto [source, target] = load_review_sums(dataset);
+  for (const std::size_t d : {kSource, kTarget}) {
+    const Domain& domain = data.domain(d);
+    const ReviewSums& all = d == kSource ? source : target;
+    PerSide<ReviewSums> sums = {all, all};
+    if (model.review_sentences == ReviewSentences::summary) {
+      sums = {load_review_sums(domain, SummedSentences::user_summary),
+              load_review_sums(domain, SummedSentences::item_summary)};
+    }
+    data.reviews[d] = std::make_unique<ReviewVectors>(domain, std::move(sums), model.review_scale);
+  }
   return data;
 }
 

@@ -1,10 +1,14 @@
 // The reviews of a prepared directory to sums, counts and means; and the reader that training uses.
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include <map>
 
 #include "host/embed/known_reviews.h"
 #include "host/embed/review_sums.h"
 #include "host/embed/reviews.h"
+#include "host/embed/sentence_selection.h"
 #include "host/io/npy.h"
 #include "tests/data/raw_reviews.h"
 #include "tests/embed/embed_case.h"
@@ -27,6 +31,12 @@ class EmbedReviews : public testing::Test {
     EmbeddingModel model{small_tokenizer(), engine, 24, {{"model", name}}};
     request.options.window = 30;
     return embed_reviews(domain, request, model);
+  }
+
+  static ReviewsRequest with_summaries() {
+    ReviewsRequest request;
+    request.options.summaries = true;
+    return request;
   }
 
   TemporaryFolder folder_;
@@ -94,21 +104,97 @@ TEST_F(EmbedReviews, SumsCountsAndMeansAreThoseOfAPlainLoop) {
   EXPECT_EQ(report.counts.empty, empty);
 }
 
+TEST_F(EmbedReviews, SummariesAreTheChosenSentencesOfEachReview) {
+  const Domain domain = load_domain(data_, "target");
+  HashedEngine engine;
+
+  run(domain, engine, with_summaries());
+
+  const ReviewTextFile texts(domain.text_path(Split::train));
+  const int64_t width = engine.width(), rows = domain.train.size();
+  const ReviewSums all = load_review_sums(domain);
+  for (const bool of_users : {true, false}) {
+    const std::vector<int32_t>& entity = of_users ? domain.train.user : domain.train.item;
+    const ReviewSums summary = load_review_sums(
+        domain, of_users ? SummedSentences::user_summary : SummedSentences::item_summary);
+    const auto* sums = reinterpret_cast<const float*>(summary.sum);
+    std::size_t most = 0;  // reviews of one summary
+    for (int32_t chosen = 0; chosen < 20; ++chosen) {
+      std::vector<float> vectors;
+      std::vector<int64_t> row_of;
+      for (int64_t r = 0; r < rows; ++r) {
+        if (entity[static_cast<std::size_t>(r)] != chosen || all.count[r] == 0) continue;
+        for (const auto& v : sentence_vectors(std::string(texts.text(r)), true, 24, width)) {
+          vectors.insert(vectors.end(), v.begin(), v.end());
+          row_of.push_back(r);
+        }
+      }
+      std::map<int64_t, std::vector<double>> sum;
+      std::map<int64_t, int32_t> count;
+      const auto sentences = static_cast<int64_t>(row_of.size());
+      for (const int32_t s :
+           select_sentences({vectors.data(), {sentences, width}}, {.seed = of_users ? 0u : 1u},
+                            static_cast<uint64_t>(chosen))) {
+        const int64_t r = row_of[static_cast<std::size_t>(s)];
+        sum[r].resize(static_cast<std::size_t>(width));
+        for (int64_t i = 0; i < width; ++i) {
+          sum[r][static_cast<std::size_t>(i)] +=
+              double{vectors[static_cast<std::size_t>(s * width + i)]};
+        }
+        ++count[r];
+      }
+      most = std::max(most, count.size());
+      for (int64_t r = 0; r < rows; ++r) {
+        if (entity[static_cast<std::size_t>(r)] != chosen) continue;
+        ASSERT_EQ(summary.count[r], count.contains(r) ? count[r] : 0);
+        for (int64_t i = 0; i < width; ++i) {
+          const double expected = count.contains(r) ? sum[r][static_cast<std::size_t>(i)] : 0;
+          ASSERT_EQ(sums[r * width + i], static_cast<float>(expected));
+        }
+      }
+    }
+    EXPECT_GT(most, 1u);
+  }
+}
+
+TEST_F(EmbedReviews, SummariesAreAskedForByName) {
+  const Domain domain = load_domain(data_, "target");
+  HashedEngine engine;
+  run(domain, engine);
+
+  EXPECT_THAT(error_of([&] { load_review_sums(domain, SummedSentences::user_summary); }),
+              testing::HasSubstr("--set embed.summaries=true"));
+  EXPECT_THAT(error_of([&] { run(domain, engine, with_summaries()); }),
+              testing::HasSubstr("have no summaries; --fresh"));
+  const ReviewSums before = load_review_sums(domain);
+  const std::vector<std::byte> sums(
+      before.sum, before.sum + domain.train.size() * before.width * int64_t{sizeof(float)});
+  ReviewsRequest again = with_summaries();
+  again.fresh = true;
+  run(domain, engine, again);
+  EXPECT_TRUE(std::equal(sums.begin(), sums.end(), load_review_sums(domain).sum));
+  EXPECT_TRUE(run(domain, engine).was_there) << "what has summaries serves who wants none";
+  EXPECT_FALSE(std::filesystem::exists(domain.path / "review_sentences.f32"));
+}
+
 TEST_F(EmbedReviews, StoppedAnywhereTheDirectoryComesOutTheSame) {
   const Domain domain = load_domain(data_, "source");
-  HashedEngine whole;
-  run(domain, whole);
-  const auto expected = files_of(domain.path.string());
-  ReviewsRequest fresh;
-  fresh.fresh = true;
+  for (ReviewsRequest request : {ReviewsRequest(), with_summaries()}) {
+    HashedEngine whole;
+    request.fresh = true;
+    run(domain, whole, request);
+    const auto expected = files_of(domain.path.string());
 
-  for (const int64_t stop : {1, 5, 17, 40, 80}) {
-    HashedEngine stopping, engine;
-    stopping.starts_left = stop;
-    EXPECT_NE(error_of([&] { run(domain, stopping, fresh); }), "no error");
-    run(domain, engine);
+    for (const int64_t stop : {1, 5, 17, 40, 80}) {
+      HashedEngine stopping, engine;
+      stopping.starts_left = stop;
+      request.fresh = true;
+      EXPECT_NE(error_of([&] { run(domain, stopping, request); }), "no error");
+      request.fresh = false;
+      run(domain, engine, request);
 
-    EXPECT_EQ(files_of(domain.path.string()) == expected, true) << stop;
+      EXPECT_EQ(files_of(domain.path.string()) == expected, true) << stop;
+    }
   }
 }
 

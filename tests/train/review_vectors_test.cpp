@@ -20,12 +20,10 @@ class Reviews : public ::testing::Test {
     domain_.train.rating = {5, 5, 5};
   }
 
-  ReviewVectors make(ReviewScale scale) {
-    return {
-        domain_,
-        {DType::f32, reinterpret_cast<const std::byte*>(sums_.data()), counts_.data(), 2, nullptr},
-        scale};
+  static ReviewSums sums_of(const std::vector<float>& sums, const std::vector<int32_t>& counts) {
+    return {DType::f32, reinterpret_cast<const std::byte*>(sums.data()), counts.data(), 2, nullptr};
   }
+  ReviewVectors make(ReviewScale scale) { return {domain_, sums_of(sums_, counts_), scale}; }
   static std::vector<float> of(const ReviewVectors& vectors, int side, int64_t entity,
                                int64_t excluded) {
     std::vector<float> out(3);
@@ -46,6 +44,17 @@ TEST_F(Reviews, AreMeansOverSentencesWithoutTheExcludedInteraction) {
   EXPECT_EQ(of(vectors, kUser, 0, -1), (Vector{1, -0.4f, 0}));
   EXPECT_EQ(of(vectors, kUser, 0, 1), (Vector{1, 2, 0}));
   EXPECT_EQ(of(vectors, kItem, 1, 1), (Vector{8, 2, 0}));
+}
+
+TEST_F(Reviews, OfSummariesLoseTheExcludedInteractionOnEitherSide) {
+  const std::vector<float> of_items = {0, 0, 3, -6, 8, 2};
+  const std::vector<int32_t> counts = {0, 3, 1};
+  const ReviewVectors vectors(domain_, {sums_of(sums_, counts_), sums_of(of_items, counts)},
+                              ReviewScale::raw);
+
+  EXPECT_EQ(of(vectors, kUser, 0, 1), (Vector{1, 2, 0}));
+  EXPECT_EQ(of(vectors, kItem, 1, 1), (Vector{8, 2, 0}));
+  EXPECT_EQ(of(vectors, kItem, 0, -1), (Vector{0, 0, 1}));
 }
 
 TEST_F(Reviews, SayWhereNoSentenceIsLeft) {

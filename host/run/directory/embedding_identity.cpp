@@ -26,7 +26,16 @@ EmbeddingIdentity embedding_identity(const Dataset& data) {
 
 EmbeddingIdentity embedding_identity(const Dataset& data, const ModelOptions& model) {
   if (model.reads_words()) return {{"words", word_model_hash(model.words_model)}};
-  return model.reads_vectors() ? embedding_identity(data) : EmbeddingIdentity{};
+  if (!model.reads_vectors()) return {};
+  EmbeddingIdentity identity = embedding_identity(data);
+  if (model.review_sentences == ReviewSentences::all) return identity;
+  for (const Domain* domain : {&data.source, &data.target}) {
+    for (const char* name : {"user_summary_sums.npy", "item_summary_sums.npy"}) {
+      identity[domain->name + " " + name] =
+          content_hash(MappedFile((domain->path / name).string()));
+    }
+  }
+  return identity;
 }
 
 std::string embedding_difference(const EmbeddingIdentity& trained, const EmbeddingIdentity& now) {
