@@ -127,6 +127,12 @@ class SolverParams {
 
 }  // namespace
 
+void latch_reports(Context& context, const int* reports, int64_t batch, FaultCode code,
+                   FaultSite site) {
+  launch(device_of(context).stream(), latch_info, dim3(1), dim3(1), 0, reports,
+         static_cast<int>(batch), code, site, context.fault_latch());
+}
+
 template <class T>
 void inverse_cholesky_factor(Context& context, View<T, 3> a, View<T, 3> inverse_factor,
                              FaultSite site) {
@@ -144,8 +150,7 @@ void inverse_cholesky_factor(Context& context, View<T, 3> a, View<T, 3> inverse_
   library_call(device, "cuSOLVER's potrfBatched", Capturing::never, [=, &device] {
     CFAA_CUDA_CHECK(potrf_call(device.solver(), n, a_pointers, info, batch));
   });
-  launch(device.stream(), latch_info, dim3(1), dim3(1), 0, static_cast<const int*>(info), batch,
-         FaultCode::not_positive_definite, site, context.fault_latch());
+  latch_reports(context, info, batch, FaultCode::not_positive_definite, site);
   solve_lower_batched<T>(device, n, n, a_pointers, n, inverse_pointers, n, batch);
 }
 
@@ -202,8 +207,7 @@ void eigen_symmetric(Context& context, View<T, 3> a, MatrixView<T> values, Eigen
                                            kDataType<T>, workspace, bytes.device,
                                            host_workspace->data(), bytes.host, info, batch));
   });
-  launch(device.stream(), latch_info, dim3(1), dim3(1), 0, static_cast<const int*>(info),
-         static_cast<int>(batch), FaultCode::eigensolver_failed, site, context.fault_latch());
+  latch_reports(context, info, batch, FaultCode::eigensolver_failed, site);
 }
 
 CFAA_FOR_FLOAT_AND_DOUBLE(inverse_cholesky_factor);

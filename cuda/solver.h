@@ -24,6 +24,11 @@ void inverse_cholesky_factor(Context& context, View<T, 3> a, View<T, 3> inverse_
 template <class T>
 int inverse_of_lower_triangle(Context& context, MatrixView<T> a);
 
+// Sets the latch for the first problem whose report is not zero, which becomes the fault's detail.
+// `reports` (batch) is in device memory.
+void latch_reports(Context& context, const int* reports, int64_t batch, FaultCode code,
+                   FaultSite site);
+
 enum class Eigenvectors { no, yes };
 
 // values[s] (n), ascending, of a[s] (n, n) symmetric. On return row j of a[s] is the eigenvector of

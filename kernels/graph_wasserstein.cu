@@ -12,7 +12,8 @@
 //
 //   E' = Y_T - X,   dL_S = Y_S' (Y_S E) X,   dL_T = -Y_T' (Y_T E) Y_T
 //
-// (RR')^(-1/2) is made in double: it squares R's condition.
+// Q is made in double: of R by products (kernels/polar.cuh), or as (RR')^(-1/2) R by cuSOLVER's
+// eigenvectors, which squares R's condition.
 
 #include <limits>
 
@@ -22,12 +23,15 @@
 #include "cuda/solver.h"
 #include "host/ops/graph_wasserstein.h"
 #include "kernels/block.cuh"
+#include "kernels/cholesky.cuh"
 #include "kernels/latch.cuh"
+#include "kernels/polar.cuh"
 
 namespace cfaa::cuda {
 namespace {
 
 constexpr int kThreads = 256;
+constexpr std::size_t kPolarSteps = 12;
 
 // A = (|B| + |B'|)/2 + floor off the diagonal, L = diag(A 1) - A, and L + J. One block per row of a
 // set; the degree is summed in double.
@@ -83,6 +87,27 @@ __global__ void weigh_eigenvectors(const double* values,  // (P, D)  ascending
   const double least = values[p * d + d - 1] * std::numeric_limits<double>::epsilon();
   const double value = fmax(values[p * d + i / d], least);
   vectors[p * size + i] *= 1 / sqrt(sqrt(value));
+}
+
+// At least this much is every singular value of R: as R^-1 = K_T'K_S, it is 1 / (|K_S| |K_T|), and
+// |K|^2 = |L + J| <= max(1, 2 max_i L_ii). One block per pair.
+// report: least_singular threads=256 bytes=2*P*D*T
+template <class T>
+__global__ void least_singular(const T* laplacian,  // (2P, D, D)
+                               int pairs, int d,
+                               double* least)  // (P)
+{
+  const int64_t p = blockIdx.x;
+  double bound = 1;
+  for (int side = 0; side < 2; ++side) {
+    const T* set = laplacian + (p + side * pairs) * d * d;
+    double degree = 0.5;
+    for (int j = static_cast<int>(threadIdx.x); j < d; j += kThreads) {
+      degree = fmax(degree, static_cast<double>(set[j * (d + 1)]));
+    }
+    bound *= 2 * block_max(degree);
+  }
+  if (threadIdx.x == 0) least[p] = 1 / sqrt(bound);
 }
 
 // E' = Y_T - X, for the source's gradient and the target's; -Y_T, the target's right factor, beside
@@ -156,10 +181,29 @@ View<T, 3> problems(View<T, 3> batch, int64_t first, int64_t count) {
       batch.data + first * batch.stride[0], {count, batch.shape[1], batch.shape[2]}, batch.stride};
 }
 
+// x (P, D, D) becomes (xx')^(-1/2) x, by cuSOLVER.
+void polar_by_eigenvectors(Context& context, View<double, 3> x) {
+  Device& device = device_of(context);
+  const int64_t pairs = x.shape[0], n = x.shape[1];
+  const Arena::Scope scope(context.scratch());
+  const auto square = context.scratch().take<double, 3>({pairs, n, n});
+  const auto root = context.scratch().take<double, 3>({pairs, n, n});
+  const auto values = context.scratch().take<double, 2>({pairs, n});
+  gemm<double>(device, Transpose::no, Transpose::yes, 1, x, x, 0, square);
+  eigen_symmetric<double>(context, square, values, Eigenvectors::yes, FaultSite::wasserstein);
+  launch(
+      device.stream(), weigh_eigenvectors,
+      dim3(static_cast<unsigned>((n * n + kThreads - 1) / kThreads), static_cast<unsigned>(pairs)),
+      dim3(kThreads), 0, values.data, static_cast<int>(n), square.data);
+  gemm<double>(device, Transpose::yes, Transpose::no, 1, square, square, 0, root);
+  gemm<double>(device, Transpose::no, Transpose::no, 1, root, x, 0, square);
+  device.copy(x.data, square.data, static_cast<std::size_t>(x.size()) * sizeof(double));
+}
+
 }  // namespace
 
 template <class T>
-void graph_wasserstein(Context& context, View<const double, 3> b, double graph_floor,
+void graph_wasserstein(Context& context, View<const double, 3> b, double graph_floor, Solver solver,
                        const GraphWasserstein<T>& result) {
   const Range range("graph Wasserstein");
   Device& device = device_of(context);
@@ -173,27 +217,28 @@ void graph_wasserstein(Context& context, View<const double, 3> b, double graph_f
   const auto right = arena.template take<T, 3>({sets, n, n});
   const auto work = arena.template take<T, 3>({sets, n, n});
   const auto r = arena.template take<T, 3>({pairs, n, n});
-  const auto values = arena.template take<double, 2>({pairs, n});
   const auto shares = arena.template take<double, 2>({pairs, n});
   const auto wide = arena.template take<double, 3>({pairs, n, n});
-  const auto wide_rr = arena.template take<double, 3>({pairs, n, n});
   const auto y_source = problems(y, 0, pairs), y_target = problems(y, pairs, pairs);
-  const auto q = problems(work, 0, pairs), root = problems(work, pairs, pairs);
+  const auto q = problems(work, 0, pairs);
 
   // L and Y
   launch(stream, laplacian<T>, dim3(columns, 2 * layers), block, 0, b.data, graph_floor, d,
          result.laplacian.data, work.data);
-  inverse_cholesky_factor<T>(context, work, y, FaultSite::graph);
+  inverse_cholesky<T>(context, solver, work, y, FaultSite::graph);
 
-  // R, (RR')^(-1/2) and Q
+  // R and Q
   gemm<T>(device, Transpose::no, Transpose::yes, 1, y_source, y_target, 0, r);
   launch(stream, convert<T, double>, elements, block, 0, r.data, d * d, wide.data);
-  gemm<double>(device, Transpose::no, Transpose::yes, 1, wide, wide, 0, wide_rr);
-  eigen_symmetric<double>(context, wide_rr, values, Eigenvectors::yes, FaultSite::wasserstein);
-  launch(stream, weigh_eigenvectors, elements, block, 0, values.data, d, wide_rr.data);
-  gemm<double>(device, Transpose::yes, Transpose::no, 1, wide_rr, wide_rr, 0, wide);
-  launch(stream, convert<double, T>, elements, block, 0, wide.data, d * d, root.data);
-  gemm<T>(device, Transpose::no, Transpose::no, 1, root, r, 0, q);
+  if (solver == Solver::gemm) {
+    const auto least = arena.template take<double, 1>({pairs});
+    launch(stream, least_singular<T>, dim3(layers), block, 0, result.laplacian.data, p, d,
+           least.data);
+    polar_factor(context, wide, least.data, kPolarSteps, FaultSite::wasserstein);
+  } else {
+    polar_by_eigenvectors(context, wide);
+  }
+  launch(stream, convert<double, T>, elements, block, 0, wide.data, d * d, q.data);
 
   // X = Q'Y_S and d_W
   gemm<T>(device, Transpose::yes, Transpose::no, 1, q, y_source, 0, problems(right, 0, pairs));

@@ -1,8 +1,8 @@
 // SLIM on the GPU (equations and shapes: host/ops/slim.h). All sets go through each step together:
-// products by one strided-batched GEMM, inverses by one batched Cholesky, (BB' + delta I)^(-1/2) by
-// one batched eigendecomposition; the kernels here are what lies between. At D = 300 everything a
-// round touches (4 sets, 0.7 MB per matrix) stays in the L2 cache; the eigensolver takes nearly all
-// of the time.
+// products by one strided-batched GEMM, inverses by one batched Cholesky (kernels/cholesky.cuh),
+// (BB' + delta I)^(-1/2) as kernels/slim_penalty.cu does; the kernels here are what lies between.
+// At D = 300 everything a round touches (4 sets, 0.7 MB per matrix) stays in the L2 cache; the
+// inverse square root takes nearly all of the time.
 //
 // Nothing waits for the host. The number of rounds is fixed; a set whose objective has converged
 // keeps its Xi, so that every later round repeats its last one bit by bit.
@@ -12,10 +12,11 @@
 #include "cuda/blas.h"
 #include "cuda/launch.h"
 #include "cuda/nvtx.h"
-#include "cuda/solver.h"
 #include "host/ops/slim.h"
 #include "kernels/block.cuh"
+#include "kernels/cholesky.cuh"
 #include "kernels/latch.cuh"
+#include "kernels/slim_penalty.cuh"
 #include "kernels/widened_sets.cuh"
 
 namespace cfaa::cuda {
@@ -119,23 +120,22 @@ __global__ void row_residual(const double* xi,     // (S, D, D), or null: 2 I
 }
 
 // objective = 1/2 |Z - ZB|^2 + 2 nu Tr((BB' + delta I)^(1/2)), and whether it still falls. Without
-// eigenvalues there is no objective, and `residual` only tells whether all is finite. One block per
-// set.
+// roots there is no objective, and `residual` only tells whether all is finite. One block per set.
 // report: close_round threads=256 bytes=16*S*D flops=5*S*D fp64
-__global__ void close_round(const double* residual,  // (S, D)
-                            const double* values,    // (S, D)  eigenvalues of BB', or null
-                            const double* nu,        // (S)
-                            double delta, double tolerance, int d, int64_t round,
-                            int64_t iterations,
-                            double* objective,  // (S, iterations)
-                            int32_t* rounds,    // (S)
-                            int32_t* stopped,   // (S)
-                            Fault* latch) {
+__global__ void close_round(
+    const double* residual,  // (S, D)
+    const double* roots,     // (S, D)  sum to Tr((BB' + delta I)^(1/2)), or null
+    const double* nu,        // (S)
+    double tolerance, int d, int64_t round, int64_t iterations,
+    double* objective,  // (S, iterations)
+    int32_t* rounds,    // (S)
+    int32_t* stopped,   // (S)
+    Fault* latch) {
   const int64_t s = blockIdx.x;
   double sum = 0;
   for (int64_t j = threadIdx.x; j < d; j += blockDim.x) {
     sum += 0.5 * residual[s * d + j];
-    if (values != nullptr) sum += 2 * nu[s] * sqrt(fmax(values[s * d + j], 0.0) + delta);
+    if (roots != nullptr) sum += 2 * nu[s] * roots[s * d + j];
   }
   sum = block_sum(sum);
   if (threadIdx.x != 0) return;
@@ -144,7 +144,7 @@ __global__ void close_round(const double* residual,  // (S, D)
     history[round] = std::numeric_limits<double>::quiet_NaN();
     return;
   }
-  history[round] = values != nullptr ? sum : std::numeric_limits<double>::quiet_NaN();
+  history[round] = roots != nullptr ? sum : std::numeric_limits<double>::quiet_NaN();
   rounds[s] = static_cast<int32_t>(round + 1);
   if (!(fabs(sum) <= std::numeric_limits<double>::max())) {
     latch_fault(latch, FaultCode::not_finite, FaultSite::slim, static_cast<int>(s), -1);
@@ -152,21 +152,6 @@ __global__ void close_round(const double* residual,  // (S, D)
   if (tolerance > 0 && round > 0 && history[round - 1] - sum < tolerance * history[round - 1]) {
     stopped[s] = 1;
   }
-}
-
-// Row j, the eigenvector of BB' for values_j, times (4 / (values_j + delta))^(1/4): the rows' Gram
-// matrix then is Xi = 2 (BB' + delta I)^(-1/2). Rounding may leave a value just below zero.
-// report: weigh_eigenvectors threads=256 bytes=16*S*D*D flops=4*S*D*D fp64
-__global__ void weigh_eigenvectors(const double* values,  // (S, D)
-                                   double delta, int d,
-                                   double* vectors)  // (S, D, D)
-{
-  const int64_t s = blockIdx.y;
-  const int size = d * d;
-  const int i = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
-  if (i >= size) return;
-  const double value = fmax(values[s * d + i / d], 0.0) + delta;
-  vectors[s * size + i] *= sqrt(2 / sqrt(value));
 }
 
 }  // namespace
@@ -186,7 +171,7 @@ void slim(Context& context, std::span<const MatrixView<const T>> sets, const Sli
   const auto inverse_factor = arena.take<double, 3>({s, n, n});
   const auto product = arena.take<double, 3>({s, n, n});
   const auto next_xi = arena.take<double, 3>({s, n, n});
-  const auto values = arena.take<double, 2>({s, n});
+  const auto roots = arena.take<double, 2>({s, n});
   const auto residual = arena.take<double, 2>({s, n});
   const auto stopped = arena.take<int32_t, 1>({s});
 
@@ -206,7 +191,7 @@ void slim(Context& context, std::span<const MatrixView<const T>> sets, const Sli
     // Theta = (Z'Z + nu Xi)^-1
     launch(stream, add_penalty, elements, block, 0, gram.data, result.nu.data,
            first ? nullptr : next_xi.data, stopped.data, d, result.xi.data, product.data);
-    inverse_cholesky_factor<double>(context, product, inverse_factor, FaultSite::slim);
+    inverse_cholesky<double>(context, options.solver, product, inverse_factor, FaultSite::slim);
     gemm<double>(device, Transpose::yes, Transpose::no, 1, inverse_factor, inverse_factor, 0,
                  result.theta);
 
@@ -218,9 +203,9 @@ void slim(Context& context, std::span<const MatrixView<const T>> sets, const Sli
     launch(stream, mix, elements, block, 0, result.theta.data, mixes_xi ? product.data : nullptr,
            result.nu.data, options.step, d, result.b.data, result.gamma.data);
 
-    const auto close = [&](const double* misfit, const double* eigenvalues) {
-      launch(stream, close_round, per_set, block, 0, misfit, eigenvalues, result.nu.data,
-             options.delta, options.tolerance, d, round, options.iterations, result.objective.data,
+    const auto close = [&](const double* misfit, const double* root_shares) {
+      launch(stream, close_round, per_set, block, 0, misfit, root_shares, result.nu.data,
+             options.tolerance, d, round, options.iterations, result.objective.data,
              result.rounds.data, stopped.data, context.fault_latch());
     };
     if (last && !options.last_objective) {
@@ -232,13 +217,8 @@ void slim(Context& context, std::span<const MatrixView<const T>> sets, const Sli
     gemm<double>(device, Transpose::no, Transpose::yes, 1, result.b, result.b, 0, product);
     launch(stream, row_residual, per_row, block, 0, first ? nullptr : result.xi.data, result.b.data,
            product.data, result.gamma.data, result.nu.data, options.step, d, residual.data);
-    eigen_symmetric<double>(context, product, values, last ? Eigenvectors::no : Eigenvectors::yes,
-                            FaultSite::slim_penalty);
-    close(residual.data, values.data);
-    if (last) break;
-    launch(stream, weigh_eigenvectors, elements, block, 0, values.data, options.delta, d,
-           product.data);
-    gemm<double>(device, Transpose::yes, Transpose::no, 1, product, product, 0, next_xi);
+    slim_penalty(context, options, product, roots, last ? View<double, 3>() : next_xi);
+    close(residual.data, roots.data);
   }
 }
 

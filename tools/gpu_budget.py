@@ -14,12 +14,12 @@ import textwrap
 
 # Multiprocessors, clock, and warp instructions a clock and multiprocessor by pipe: fp32 (an add that
 # is not fused into a multiplication occupies it like one that is), special functions, shared memory,
-# all. Then bytes/s from the host.
+# all. Then flop/s of double on tensor cores, and bytes/s from the host.
 GPUS = {
     "A100": {"processors": 108, "clock": 1.41e9, "fp32": 2, "mufu": 0.5, "lds": 1, "issue": 4,
-             "link": 25e9},
+             "fp64_tensor": 19.5e12, "link": 25e9},
     "H100": {"processors": 132, "clock": 1.98e9, "fp32": 4, "mufu": 0.5, "lds": 1, "issue": 4,
-             "link": 50e9},
+             "fp64_tensor": 67e12, "link": 50e9},
 }
 PIPES = {"fp32": r"(FADD|FMUL|FFMA|FSEL|FMNMX)\b", "mufu": r"MUFU\b", "lds": r"(LDS|STS|SHFL)\b"}
 
@@ -115,6 +115,9 @@ def budget(nvcc, nvdisasm, root, sizes):
     sinkhorn_us = [microseconds(gpu, halves, passes, problems) for gpu in GPUS.values()]
     loads = sum(loop.count["lds"] for loop in halves) / sum(loop.count["FFMA"] for loop in halves)
 
+    polar_flops = (2 * sizes["S"] * 9 + sizes["P"] * 12) * 3 * 2 * sizes["D"] ** 3
+    polar_us = [1e6 * polar_flops / gpu["fp64_tensor"] for gpu in GPUS.values()]
+
     size = batch_bytes(sizes)
     upload_us = [1e6 * size / gpu["link"] for gpu in GPUS.values()]
 
@@ -122,11 +125,13 @@ def budget(nvcc, nvdisasm, root, sizes):
         return " / ".join(f"{round(value, -1):.0f}" for value in values)
 
     return [
-        ("eigensolver", "latency", "6,500-13,000 / 5,000-10,000", "1,200 / 800",
-         "4,900-9,800 / 3,800-7,500",
-         "inferred: 3 calls of cuSOLVER where there were 4, at the same time each"),
-        ("Cholesky, solves", "latency", "1,000-3,000", "300", "1,000-3,000",
-         "inferred: 4 calls, as in 0.1.0"),
+        ("eigensolver", "fp64 tensor cores", "6,500-13,000 / 5,000-10,000", "1,200 / 800",
+         pair(polar_us),
+         f"floor by {polar_flops / 1e9:.1f} Gflop of products in place of eigenvectors: 2 x 4 polar "
+         "factors of 9 steps and 2 of 12, a step being 3 products"),
+        ("Cholesky, solves", "latency", "1,000-3,000", "300", "340 / 260",
+         f"inferred: 4 calls of {2 * math.ceil(sizes['D'] / 32) + 1} nodes, at 4 and 3 microseconds "
+         "each"),
         ("typical samples", "fp32 pipe", "900-1,000 / 500-600", "250 / 150", pair(typical_us),
          "floor by SASS: " + " and ".join(f"{x:.1f}" for x in per_pair) + " instructions a pair; "
          "0.1.0 had 14.4 and 16.7, a floor of 680 / 400"),
@@ -139,8 +144,8 @@ def budget(nvcc, nvdisasm, root, sizes):
          "`cfaa_gpu bench` measures it on the host at hand"),
         ("towers, scorer", "fp32 pipe", "550 / 300", "300 / 150", "550 / 300",
          "inferred: as in 0.1.0"),
-        ("small nodes", "launches", "400-500", "150", "400-500",
-         "inferred: 9 graphs with 7 library calls between them, as the log of a run says"),
+        ("small nodes", "launches", "400-500", "150", "300-400",
+         "inferred: one graph up to the update and one behind it, as the log of a run says"),
     ]
 
 

@@ -53,6 +53,10 @@ std::string what_happened(const Fault& fault) {
              " off-diagonal elements unconverged; raise delta or rescale the embeddings";
     case FaultCode::not_finite:
       return not_finite(fault);
+    case FaultCode::not_converged:
+      return where +
+             ": the solver by products did not converge; set alignment.solver to cusolver, raise "
+             "delta or graph_floor, or rescale the embeddings";
     case FaultCode::none:
       break;
   }

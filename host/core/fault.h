@@ -17,6 +17,7 @@ enum class FaultCode : int32_t {
   not_positive_definite,  // detail: the leading minor that is not positive
   eigensolver_failed,     // detail: off-diagonal elements that did not converge
   not_finite,             // detail: the attribute, the row of the batch (site score), or -1
+  not_converged,          // of an iteration by products (alignment.solver gemm)
 };
 
 // Where in the method it happened, in the paper's words.

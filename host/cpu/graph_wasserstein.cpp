@@ -143,7 +143,7 @@ void write_b_gradient(int64_t d, const double* b, const T* gradient, double* b_g
 }  // namespace
 
 template <class T>
-void graph_wasserstein(Context& context, View<const double, 3> b, double graph_floor,
+void graph_wasserstein(Context& context, View<const double, 3> b, double graph_floor, Solver,
                        const GraphWasserstein<T>& result) {
   const int64_t sets = b.shape[0], d = b.shape[1], pairs = sets / 2;
   Arena& arena = context.scratch();

@@ -71,6 +71,7 @@ Cfaa<T>::Cfaa(Context& context, const ModelOptions& options, const AlignmentOpti
       batch_shape_(batch_shape),
       encoder_(make_encoder<T>(context, options_, trained_shape(shape, batch_shape), parameters_)),
       scorer_(make_pair_scorer<T>(context, options_, parameters_)),
+      solver_(alignment.slim.solver),
       score_loss_(context, {2}),
       score_norm_(context, {1}),
       score_(context, {batch_shape.all_rows()}) {
@@ -86,6 +87,14 @@ Cfaa<T>::Cfaa(Context& context, const ModelOptions& options, const AlignmentOpti
   CFAA_ASSERT(std::ssize(terms_) == batch_shape.losses);
   CFAA_ASSERT(parameters_.groups() == batch_shape.groups);
   parameters_.allocate(context);
+}
+
+template <class T>
+std::optional<Solver> Cfaa<T>::solver() const {
+  const bool needed = std::any_of(terms_.begin(), terms_.end(), [&](const Term& term) {
+    return term.loss->name() == "horizontal" && term.phase <= phase_index_;
+  });
+  return needed ? std::optional(solver_) : std::nullopt;
 }
 
 template <class T>
@@ -225,6 +234,7 @@ template <class T>
 LossInput<T> Cfaa<T>::loss_input(const Term& term, const Batch<T>& batch, MathMode math,
                                  const StepArrays<T>& arrays) const {
   LossInput<T> input;
+  input.solver = solver_;
   for (std::size_t d = 0; d < 2; ++d) {
     if (!batch_shape_.used[d]) continue;
     const bool all = term.loss->rows() == LossRows::all;

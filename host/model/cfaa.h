@@ -10,6 +10,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -66,6 +67,10 @@ class Cfaa {
   void enter(std::size_t index, const Phase& phase);
   // The target's layers become copies of the source's.
   void copy_source(Context& context);
+
+  // How steps solve from now on what the horizontal loss needs; nullopt where no loss needs it.
+  void solve_by(Solver solver) { solver_ = solver; }
+  std::optional<Solver> solver() const;
 
   // One step on a batch in device memory.
   void step(Context& context, const Batch<T>& batch, ScoreLoss loss, MathMode math,
@@ -125,6 +130,7 @@ class Cfaa {
   std::vector<Term> terms_;
   std::size_t phase_index_ = 0;
   Phase phase_;
+  Solver solver_;
   Tensor<T, 1> score_loss_;       // (2) of the source, of the target
   Tensor<double, 1> score_norm_;  // (1) squared
   Tensor<T, 1> score_;            // (all rows)

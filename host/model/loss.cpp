@@ -56,8 +56,10 @@ class Horizontal final : public Loss<T> {
   void apply(Context& context, const LossInput<T>& input) override {
     const Arena::Scope scope(context.scratch());
     const Pairs<T> pairs(input);
-    const HorizontalLoss<T> forward = horizontal_loss<T>(context, pairs.z, options_);
-    horizontal_loss_backward<T>(context, pairs.z, options_, forward, 1, pairs.dz);
+    AlignmentOptions options = options_;
+    options.slim.solver = input.solver;
+    const HorizontalLoss<T> forward = horizontal_loss<T>(context, pairs.z, options);
+    horizontal_loss_backward<T>(context, pairs.z, options, forward, 1, pairs.dz);
     context.runtime().copy(input.value.data, forward.loss.data, sizeof(T));
   }
 

@@ -29,6 +29,7 @@ struct LossInput {
   PerDomain<int64_t> negatives{};
   VectorView<T> value;  // (1), written
   MathMode math = MathMode::fp32;
+  Solver solver = Solver::gemm;
 };
 
 // What a loss is a function of: the embeddings of the N interactions, those of all rows, or scores.

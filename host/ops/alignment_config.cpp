@@ -34,6 +34,9 @@ OptionSet alignment_option_set(AlignmentOptions& o) {
           {{"exact", SlimStep::exact}, {"paper", SlimStep::paper}});
   set.add("graph_floor", o.graph_floor, "added to every edge, so that the graph stays connected",
           at_least(0));
+  set.add("solver", o.slim.solver,
+          "of the horizontal loss on a GPU: products that a CUDA graph can hold, or cuSOLVER",
+          {{"gemm", Solver::gemm}, {"cusolver", Solver::cusolver}});
   return set;
 }
 

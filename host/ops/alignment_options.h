@@ -13,6 +13,9 @@ enum class OtSolver { sinkhorn, exact };
 enum class OtScale { transport, paper };
 enum class NuScale { absolute, relative };
 enum class SlimStep { exact, paper };
+// How a GPU makes inverse square roots, polar factors and inverses: by products and kernels that a
+// CUDA graph can hold, or by cuSOLVER. The CPU has one way of its own.
+enum class Solver { gemm, cusolver };
 
 struct TypicalSamplesOptions {
   int64_t k = 0;  // typical samples per attribute; 0: half the smaller set
@@ -39,6 +42,7 @@ struct SlimOptions {
   // The objective of the last round takes an eigendecomposition that nothing else needs: training
   // leaves it out.
   bool last_objective = false;
+  Solver solver = Solver::gemm;
 };
 
 struct AlignmentOptions {

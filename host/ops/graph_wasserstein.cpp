@@ -5,8 +5,8 @@
 namespace cfaa {
 
 template <class T>
-GraphWasserstein<T> graph_wasserstein(Context& context, View<const double, 3> b,
-                                      double graph_floor) {
+GraphWasserstein<T> graph_wasserstein(Context& context, View<const double, 3> b, double graph_floor,
+                                      Solver solver) {
   const int64_t sets = b.shape[0], d = b.shape[1];
   if (d < 2) {
     throw Error("the horizontal loss needs at least 2 attributes, and these embeddings have " +
@@ -22,7 +22,7 @@ GraphWasserstein<T> graph_wasserstein(Context& context, View<const double, 3> b,
   result.laplacian = arena.take<T, 3>({sets, d, d});
 
   const Arena::Scope scope(arena);
-  CFAA_DISPATCH(context, graph_wasserstein<T>)(context, b, graph_floor, result);
+  CFAA_DISPATCH(context, graph_wasserstein<T>)(context, b, graph_floor, solver, result);
   return result;
 }
 

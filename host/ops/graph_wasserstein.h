@@ -22,6 +22,7 @@
 
 #include "host/core/context.h"
 #include "host/core/view.h"
+#include "host/ops/alignment_options.h"
 #include "host/ops/dispatch.h"
 
 namespace cfaa {
@@ -36,12 +37,13 @@ struct GraphWasserstein {
 
 // `b` is (2P, D, D) with zero diagonals, D >= 2. Takes the result's memory from context.scratch().
 template <class T>
-GraphWasserstein<T> graph_wasserstein(Context& context, View<const double, 3> b,
-                                      double graph_floor);
+GraphWasserstein<T> graph_wasserstein(Context& context, View<const double, 3> b, double graph_floor,
+                                      Solver solver = Solver::gemm);
 
 // What a device does: fills memory that the op has taken.
 CFAA_DEVICE_OP(template <class T>
                void graph_wasserstein(Context& context, View<const double, 3> b,
-                                      double graph_floor, const GraphWasserstein<T>& result));
+                                      double graph_floor, Solver solver,
+                                      const GraphWasserstein<T>& result));
 
 }  // namespace cfaa

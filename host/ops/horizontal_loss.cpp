@@ -35,7 +35,8 @@ HorizontalLoss<T> horizontal_loss(Context& context, EmbeddingPairs<T> pairs,
   HorizontalLoss<T> result;
   result.loss = context.scratch().template take<T, 1>({1});
   result.slim = slim<T>(context, {sets.data(), 2 * pairs.size()}, options.slim);
-  result.graph = graph_wasserstein<T>(context, result.slim.b, options.graph_floor);
+  result.graph =
+      graph_wasserstein<T>(context, result.slim.b, options.graph_floor, options.slim.solver);
   sum<T>(context, result.graph.distance, 1.0, result.loss);
   return result;
 }

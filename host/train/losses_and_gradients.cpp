@@ -1,5 +1,7 @@
 #include "host/train/losses_and_gradients.h"
 
+#include <cmath>
+
 #include "host/core/error.h"
 
 namespace cfaa {
@@ -11,6 +13,28 @@ std::string first_difference(const std::vector<NamedBytes>& a, const std::vector
     if (a[i].bytes != b[i].bytes) return a[i].name;
   }
   return "";
+}
+
+template <class T>
+Deviation largest_deviation(const std::vector<NamedBytes>& a, const std::vector<NamedBytes>& b) {
+  CFAA_ASSERT(a.size() == b.size());
+  Deviation largest;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    CFAA_ASSERT(a[i].name == b[i].name && a[i].bytes.size() == b[i].bytes.size());
+    const T *x = reinterpret_cast<const T*>(a[i].bytes.data()),
+            *y = reinterpret_cast<const T*>(b[i].bytes.data());
+    double apart = 0, size = 0;
+    for (std::size_t j = 0; j < a[i].bytes.size() / sizeof(T); ++j) {
+      apart += std::pow(static_cast<double>(x[j]) - static_cast<double>(y[j]), 2);
+      size += std::pow(static_cast<double>(y[j]), 2);
+    }
+    const double relative = apart == 0 ? 0 : std::sqrt(apart / size);
+    const bool tolerable = relative <= (a[i].name.starts_with("loss.") ? 2e-4 : 2e-3);
+    if (largest.tolerable && (!tolerable || relative > largest.relative)) {
+      largest = {a[i].name, relative, tolerable};
+    }
+  }
+  return largest;
 }
 
 template <class T>
@@ -63,6 +87,10 @@ std::vector<NamedBytes> LossesAndGradients<T>::read(Context& context) const {
   return all;
 }
 
+template Deviation largest_deviation<float>(const std::vector<NamedBytes>&,
+                                            const std::vector<NamedBytes>&);
+template Deviation largest_deviation<double>(const std::vector<NamedBytes>&,
+                                             const std::vector<NamedBytes>&);
 template class LossesAndGradients<float>;
 template class LossesAndGradients<double>;
 

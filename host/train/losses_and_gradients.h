@@ -20,6 +20,15 @@ struct NamedBytes {
 // "" where both hold the same bits; otherwise the name of the first array that differs.
 std::string first_difference(const std::vector<NamedBytes>& a, const std::vector<NamedBytes>& b);
 
+// The array in which two ways of computing the same step differ most.
+struct Deviation {
+  std::string name;
+  double relative = 0;    // |a - b|_2 / |b|_2
+  bool tolerable = true;  // 2e-4 for every loss and 2e-3 for every gradient
+};
+template <class T>
+Deviation largest_deviation(const std::vector<NamedBytes>& a, const std::vector<NamedBytes>& b);
+
 // Notes where the arrays of a step are, without waiting for the device, and calls `before_update`
 // when all of them are computed. The step may be one that is captured.
 template <class T>

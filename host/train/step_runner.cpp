@@ -1,11 +1,24 @@
 #include "host/train/step_runner.h"
 
+#include <fmt/format.h>
+
 #include <utility>
 
 #include "host/core/error.h"
+#include "host/core/log.h"
 #include "host/model/filled_ranges.h"
 
 namespace cfaa {
+namespace {
+
+// A fault of a step that cuSOLVER need not have.
+bool may_be_solved(const Fault& fault) {
+  const auto code = static_cast<FaultCode>(fault.code);
+  return fault.step > 0 &&
+         (code == FaultCode::not_converged || code == FaultCode::not_positive_definite);
+}
+
+}  // namespace
 
 template <class T>
 StepRunner<T>::StepRunner(Context& context, Cfaa<T>& model, BatchAssembler<T>& assembler,
@@ -35,6 +48,7 @@ void StepRunner<T>::enter_phase(int64_t step) {
   if (phase_ != phase) {
     phase_ = phase;
     model_.enter(phase, options_.phases[phase]);
+    solvers_compared_ = false;
     replay_ = std::make_unique<Replay>(
         context_, [this] { compute(); }, replay_check(), graphs_);
   }
@@ -56,6 +70,73 @@ void StepRunner<T>::compute_without_update() {
   results_.stop_before_update(true);
   compute();
   results_.stop_before_update(false);
+}
+
+template <class T>
+Fault StepRunner<T>::read_latch() {
+  Fault fault;
+  context_.runtime().copy_to_host(&fault, context_.fault_latch(), sizeof(fault));
+  context_.runtime().synchronize();
+  return fault;
+}
+
+template <class T>
+void StepRunner<T>::clear_latch() {
+  context_.runtime().fill_zero(context_.fault_latch(), sizeof(Fault));
+}
+
+template <class T>
+void StepRunner<T>::settle() {
+  if (device_ == nullptr || model_.solver() != Solver::gemm) return;
+  for (Fault fault = read_latch(); may_be_solved(fault); fault = read_latch()) {
+    const int64_t last = last_;
+    if (solved_again_ == 0) {
+      log_info(fmt::format(
+          "step {}: the horizontal loss could not be solved by products, and is by cuSOLVER; so "
+          "are later steps like it, which costs speed and nothing else",
+          fault.step));
+    }
+    clear_latch();
+    solve_again(fault.step - 1);
+    for (int64_t step = fault.step; step <= last; ++step) run(step);
+  }
+}
+
+template <class T>
+void StepRunner<T>::solve_again(int64_t step) {
+  load(step);
+  enter_phase(step);
+  model_.solve_by(Solver::cusolver);
+  compute();
+  model_.solve_by(Solver::gemm);
+  last_ = step;
+  ++solved_again_;
+  context_.check_faults();
+}
+
+template <class T>
+void StepRunner<T>::compare_solvers() {
+  if (solvers_compared_ || device_ == nullptr || model_.solver() != Solver::gemm) return;
+  solvers_compared_ = true;
+  compute_without_update();
+  if (read_latch().code != static_cast<int32_t>(FaultCode::none)) {
+    clear_latch();  // the step itself will say so, and is dealt with then
+    return;
+  }
+  const std::vector<NamedBytes> by_products = results_.read(context_);
+  model_.solve_by(Solver::cusolver);
+  compute_without_update();
+  model_.solve_by(Solver::gemm);
+  const Deviation found = largest_deviation<T>(by_products, results_.read(context_));
+  if (!found.tolerable) {
+    throw Error(fmt::format(
+        "alignment.solver gemm: {} of the first step is {:.1e} from what cuSOLVER finds; set "
+        "alignment.solver to cusolver",
+        found.name, found.relative));
+  }
+  log_once(fmt::format(
+      "the horizontal loss is solved by products; the first step is within {:.1e} of cuSOLVER's",
+      found.relative));
 }
 
 template <class T>
@@ -122,10 +203,13 @@ void StepRunner<T>::rehearse(int64_t step) {
 
 template <class T>
 void StepRunner<T>::run(int64_t step) {
+  if (options_.phases.at(step) != phase_) settle();
   load(step);
   assemble_ahead(step + 1);
   enter_phase(step);
+  compare_solvers();
   replay_->run();
+  last_ = step;
 }
 
 template <class T>
@@ -133,10 +217,12 @@ void StepRunner<T>::run_observed(int64_t step, StepObserver<T>& observer) {
   load(step);
   enter_phase(step);
   model_.step(context_, device_batch_, options_.loss, MathMode::fp32, &observer);
+  last_ = step;
 }
 
 template <class T>
 StepMeasures StepRunner<T>::measures() {
+  settle();
   context_.check_faults();
   return model_.measures(context_, device_batch_);
 }

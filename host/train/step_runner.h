@@ -4,6 +4,12 @@
 // the batch of step i + 1 into the other of two host buffers. On the CPU a step reads its batch
 // where it was assembled. On a GPU the buffers are pinned, the batch is copied in stream order, and
 // the step is replayed from captured graphs; a buffer is used again once its copy is done.
+//
+// Where a GPU solves by products (alignment.solver gemm) and a step's do not converge, the latch
+// keeps that step and those behind it from changing anything. Whoever waits for the device next
+// runs that step again, plainly and by cuSOLVER, and then those behind it: which steps these are
+// depends on the steps alone, not on when somebody looks. The first step of every phase is computed
+// in both ways, and a run whose ways differ is refused.
 
 #include <future>
 #include <memory>
@@ -31,6 +37,9 @@ class StepRunner {
 
   // Waits for the device. Error for a fault of the steps since the last call.
   StepMeasures measures();
+  // Waits for the device; steps whose products did not converge are made up for.
+  void settle();
+  int64_t solved_again() const { return solved_again_; }  // steps, so far
 
   // The batch in device memory, and that of the last step in host memory.
   const Batch<T>& batch() const { return device_batch_; }
@@ -52,6 +61,10 @@ class StepRunner {
   void enter_phase(int64_t step);
   void compute();
   void compute_without_update();
+  Fault read_latch();
+  void clear_latch();
+  void solve_again(int64_t step);
+  void compare_solvers();
   Replay::Check replay_check();
 
   Context& context_;
@@ -72,6 +85,8 @@ class StepRunner {
   std::vector<NamedBytes> plain_results_;
   std::optional<std::size_t> phase_;  // the model's
   std::unique_ptr<Replay> replay_;    // of the steps of a phase
+  bool solvers_compared_ = false;     // in this phase
+  int64_t last_ = -1, solved_again_ = 0;
 };
 
 }  // namespace cfaa

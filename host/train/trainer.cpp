@@ -187,6 +187,7 @@ class Trainer {
 
   Evaluation evaluate_domain(std::size_t domain, Split split, std::vector<int64_t> ks,
                              int64_t bootstrap) {
+    runner_.settle();
     runner_.pause();
     const HeldOut held_out = make_held_out(data_.domain(domain), split, config_.eval.mask);
     const DomainEmbeddings embeddings = embed_domain<T>(context_, model_, assembler_, domain);

@@ -63,8 +63,10 @@ class GoldenCase {
     });
   }
 
-  void check_horizontal(SlimStep step, const std::string& key, const std::string& gradient_prefix) {
+  void check_horizontal(SlimStep step, Solver solver, const std::string& key,
+                        const std::string& gradient_prefix) {
     options_.slim.step = step;
+    options_.slim.solver = solver;
     const Arena::Scope scope(context_.scratch());
     const auto forward = horizontal_loss<T>(context_, {&pair_, 1}, options_);
     context_.check_faults();
@@ -129,14 +131,21 @@ class GoldenCase {
 
 class GoldenCases : public OnDevice {
  protected:
+  std::vector<Solver> solvers() {
+    if (context().device() == DeviceKind::cpu) return {Solver::gemm};
+    return {Solver::gemm, Solver::cusolver};
+  }
+
   template <class T>
   void check(const std::string& name) {
     GoldenCase<T> golden(context(), name);
     if (!golden.exists()) GTEST_SKIP() << "the case '" << name << "' is not on this machine";
     golden.check_vertical(OtSolver::sinkhorn, "vertical_sinkhorn");
     golden.check_vertical(OtSolver::exact, "vertical_exact");
-    golden.check_horizontal(SlimStep::exact, "horizontal_exact", "horizontal");
-    golden.check_horizontal(SlimStep::paper, "horizontal_paper", "horizontal_paper");
+    for (const Solver solver : solvers()) {
+      golden.check_horizontal(SlimStep::exact, solver, "horizontal_exact", "horizontal");
+      golden.check_horizontal(SlimStep::paper, solver, "horizontal_paper", "horizontal_paper");
+    }
   }
 };
 CFAA_TEST_ON_DEVICES(GoldenCases);

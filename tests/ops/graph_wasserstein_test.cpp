@@ -24,13 +24,14 @@ struct Measured {
 
 // `b` holds the sources, then the targets.
 template <class T>
-Measured measure(Context& context, const std::vector<Matrix>& b, double graph_floor = 1e-5) {
+Measured measure(Context& context, const std::vector<Matrix>& b, double graph_floor = 1e-5,
+                 Solver solver = Solver::gemm) {
   const int64_t sets = static_cast<int64_t>(b.size()), d = b[0].rows;
   std::vector<double> all;
   for (const Matrix& one : b) all.insert(all.end(), one.values.begin(), one.values.end());
   const Tensor<double, 3> device(context, {sets, d, d}, all.data());
   const Arena::Scope scope(context.scratch());
-  const GraphWasserstein<T> result = graph_wasserstein<T>(context, device, graph_floor);
+  const GraphWasserstein<T> result = graph_wasserstein<T>(context, device, graph_floor, solver);
   context.check_faults();
   const std::vector<T> distance = to_host(context, result.distance);
   Measured out{.distance = {distance.begin(), distance.end()}, .gradient = {}, .laplacian = {}};
@@ -70,10 +71,10 @@ TEST_P(GraphWassersteinOp, TwoAttributesAreCheckedByHand) {
 }
 
 template <class T>
-void check_plain_loops(Context& context, int64_t d, double tolerance) {
+void check_plain_loops(Context& context, int64_t d, double tolerance, Solver solver) {
   const std::vector<Matrix> b = {weights(d, 1), weights(d, 2), weights(d, 3, 0.05), weights(d, 4)};
 
-  const Measured measured = measure<T>(context, b);
+  const Measured measured = measure<T>(context, b, 1e-5, solver);
 
   for (std::size_t p = 0; p < 2; ++p) {
     const Matrix &source = b[p], &target = b[2 + p];
@@ -91,8 +92,10 @@ void check_plain_loops(Context& context, int64_t d, double tolerance) {
 
 TEST_P(GraphWassersteinOp, EqualsThePlainLoopsAtOddSizes) {
   for (const int64_t d : {2, 3, 31, 32, 33, 65}) {
-    check_plain_loops<double>(context(), d, 1e-10);
-    check_plain_loops<float>(context(), d, 2e-5);
+    for (const Solver solver : {Solver::gemm, Solver::cusolver}) {
+      check_plain_loops<double>(context(), d, 1e-10, solver);
+      check_plain_loops<float>(context(), d, 2e-5, solver);
+    }
   }
 }
 

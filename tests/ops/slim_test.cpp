@@ -116,6 +116,8 @@ TEST_P(SlimOp, EqualsThePlainLoopsAtOddSizesAndPaddedRows) {
         check_plain_loops<float>(context(), n, d, {.iterations = 3, .step = step});
         check_plain_loops<double>(context(), n, d,
                                   {.nu_scale = NuScale::relative, .iterations = 2, .step = step});
+        check_plain_loops<float>(context(), n, d,
+                                 {.iterations = 3, .step = step, .solver = Solver::cusolver});
       }
     }
   }
