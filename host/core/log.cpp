@@ -8,18 +8,28 @@
 #include <set>
 
 #include "host/core/error.h"
+#include "host/core/terminal/listener.h"
 #include "host/core/terminal/printable.h"
 #include "host/core/terminal/terminal.h"
 
 namespace cfaa {
 namespace {
 
-// Lines on standard error. Only the word that names the level is coloured.
+// Lines on standard error, or what a listener is told. Only the word that names the level is
+// coloured.
 class TerminalSink : public spdlog::sinks::base_sink<std::mutex> {
  protected:
   void sink_it_(const spdlog::details::log_msg& message) override {
     Terminal& terminal = Terminal::standard_error();
     const std::string text(message.payload.data(), message.payload.size());
+    if (const auto listener = current_listener()) {
+      // Progress reaches it by itself.
+      if (message.level != spdlog::level::debug) {
+        const auto level = spdlog::level::to_string_view(message.level);
+        listener->message(std::string(level.data(), level.size()), text);
+      }
+      return;
+    }
     // Progress is drawn on a terminal, and only written where there is none.
     if (message.level == spdlog::level::debug && terminal.is_terminal()) return;
     if (message.level == spdlog::level::warn) {

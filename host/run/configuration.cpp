@@ -22,6 +22,27 @@ void check_section(Configuration& configuration, const std::string& name,
                                        : fmt::format("did you mean '{}'?", near)));
 }
 
+void assign(Configuration& configuration, const nlohmann::json& object, const std::string& origin) {
+  for (const auto& [name, values] : object.items()) check_section(configuration, name, origin);
+  if (object.contains("prepare")) {
+    prepare_option_set(configuration.prepare).read(object["prepare"], origin);
+  }
+  if (object.contains("embed")) {
+    embed_option_set(configuration.embed).read(object["embed"], origin);
+  }
+  configuration.run.read(object, origin);
+}
+
+nlohmann::json parse_object(const std::string& text, const std::string& origin) {
+  nlohmann::json object = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
+  if (!object.is_object()) {
+    throw Error(origin +
+                ": is not an object of JSON; give sections with keys, such as "
+                "{\"train\": {\"epochs\": 5}}");
+  }
+  return object;
+}
+
 }  // namespace
 
 std::vector<OptionSet> Configuration::sections() {
@@ -31,11 +52,11 @@ std::vector<OptionSet> Configuration::sections() {
 }
 
 void Configuration::read(const std::string& path) {
-  const nlohmann::json file = read_config_file(path);
-  for (const auto& [name, values] : file.items()) check_section(*this, name, path);
-  if (file.contains("prepare")) prepare_option_set(prepare).read(file["prepare"], path);
-  if (file.contains("embed")) embed_option_set(embed).read(file["embed"], path);
-  run.read(file, path);
+  assign(*this, read_config_file(path), path);
+}
+
+void Configuration::read_text(const std::string& text, const std::string& origin) {
+  assign(*this, parse_object(text, origin), origin);
 }
 
 void Configuration::set(const std::string& assignment) {

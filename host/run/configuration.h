@@ -23,6 +23,8 @@ struct Configuration {
   // Puts the values of a file, and of what it includes, over those that are there. Error naming the
   // file and the section or key that does not exist, or what a value may be.
   void read(const std::string& path);
+  // The same of the text of a JSON object, which `origin` names in messages.
+  void read_text(const std::string& text, const std::string& origin);
   // "train.epochs=5", as --set gives it.
   void set(const std::string& assignment);
 };

@@ -248,8 +248,8 @@ TrainedRun train_run(Context& context, const TrainingSet& data, const TrainReque
   TrainOutcome outcome;
   SignalFit fit;
   try {
-    TrainerRequest training{run.train_files(),   request.from,   request.trace,
-                            request.trace_steps, request.graphs, request.stop};
+    TrainerRequest training{run.train_files(), request.from, request.trace,  request.trace_steps,
+                            request.graphs,    request.stop, request.metrics};
     std::optional<FrozenSignals> signals;
     if (reviewed) {
       fit = weigh_signals(context, *reviewed, run, request.config.signals);

@@ -11,6 +11,8 @@
 #include <atomic>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
+#include <string>
 
 #include "host/core/context.h"
 #include "host/data/dataset.h"
@@ -51,6 +53,8 @@ struct TrainRequest {
   int64_t trace_steps = 1;
   bool graphs = true;                       // on a GPU: replay steps from CUDA graphs
   const std::atomic<bool>* stop = nullptr;  // set it, and the run stops at its next checkpoint
+  // Takes each line of metrics.jsonl, an object of JSON, as it is written.
+  std::function<void(const std::string& line)> metrics;
 };
 
 struct TrainedRun {

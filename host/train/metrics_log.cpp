@@ -84,7 +84,8 @@ std::vector<std::string> kept_lines(const fs::path& path, int64_t step) {
 
 }  // namespace
 
-MetricsLog::MetricsLog(const fs::path& lines, const fs::path& events, int64_t step) {
+MetricsLog::MetricsLog(const fs::path& lines, const fs::path& events, int64_t step, Taker taker)
+    : taker_(std::move(taker)) {
   const std::vector<std::string> kept = kept_lines(lines, step);
   std::string text;
   for (const std::string& line : kept) text += line + "\n";
@@ -113,9 +114,11 @@ void MetricsLog::add_event(const json& fields) {
 }
 
 void MetricsLog::add(const json& fields) {
-  lines_ << fields.dump() << '\n' << std::flush;
+  const std::string line = fields.dump();
+  lines_ << line << '\n' << std::flush;
   if (!lines_) throw Error("metrics.jsonl cannot be written; is the disk full?");
   add_event(fields);
+  if (taker_) taker_(line);
 }
 
 }  // namespace cfaa

@@ -6,14 +6,19 @@
 
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <nlohmann/json_fwd.hpp>
+#include <string>
 
 namespace cfaa {
 
 class MetricsLog {
  public:
-  // Keeps the lines of steps up to `step` and drops the others.
-  MetricsLog(const std::filesystem::path& lines, const std::filesystem::path& events, int64_t step);
+  using Taker = std::function<void(const std::string& line)>;
+
+  // Keeps the lines of steps up to `step` and drops the others. `taker`, if any, gets each new one.
+  MetricsLog(const std::filesystem::path& lines, const std::filesystem::path& events, int64_t step,
+             Taker taker = {});
 
   // `fields` has "step"; every number in it goes to TensorBoard under its key.
   void add(const nlohmann::json& fields);
@@ -22,6 +27,7 @@ class MetricsLog {
   void add_event(const nlohmann::json& fields);
 
   std::ofstream lines_, events_;
+  Taker taker_;
 };
 
 }  // namespace cfaa

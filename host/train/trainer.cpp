@@ -80,7 +80,7 @@ class Trainer {
   TrainOutcome run() {
     start();
     tell_memory();
-    log_.emplace(request_.files.log, request_.files.events, state_.step);
+    log_.emplace(request_.files.log, request_.files.events, state_.step, request_.metrics);
     const int64_t per_epoch = assembler_.steps_per_epoch();
     const int64_t most = config_.train.steps;
     const int64_t total = most > 0 ? most : config_.train.epochs * per_epoch;

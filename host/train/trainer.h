@@ -6,6 +6,7 @@
 
 #include <atomic>
 #include <filesystem>
+#include <functional>
 #include <string>
 
 #include "host/core/context.h"
@@ -33,7 +34,8 @@ struct TrainerRequest {
   int64_t trace_steps = 1;
   bool graphs = true;                       // on a GPU: replay steps from CUDA graphs
   const std::atomic<bool>* stop = nullptr;  // set by a signal: finish the step, checkpoint, leave
-  const ResidualBase* base = nullptr;       // not null: the model is the residual of these signals
+  std::function<void(const std::string& line)> metrics;  // takes each new line of files.log
+  const ResidualBase* base = nullptr;  // not null: the model is the residual of these signals
 };
 
 struct TrainOutcome {

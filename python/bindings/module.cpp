@@ -18,4 +18,7 @@ NB_MODULE(_native, module) {
   module.def("set_threads", &python::set_threads, nb::arg("count"));
   module.def("forget_contexts", &python::forget_contexts);
   python::bind_alignment(module);
+  python::bind_data(module);
+  python::bind_encoder(module);
+  python::bind_runs(module);
 }

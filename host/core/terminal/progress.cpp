@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "host/core/log.h"
+#include "host/core/terminal/listener.h"
 #include "host/core/terminal/quantity.h"
 #include "host/core/terminal/terminal.h"
 
@@ -150,6 +151,11 @@ void Progress::show(bool draw, bool write, bool last) {
   moment_.done = done_.load();
   moment_.seconds = std::max(std::chrono::duration<double>(Clock::now() - start_).count(), 1e-9);
   moment_.last = last;
+  if (const auto listener = current_listener()) {
+    listener->progress(moment_);
+    shown_ = true;
+    draw = false;
+  }
   if (draw && terminal.is_terminal() && !log_is_quiet()) {
     terminal.status(progress_line(moment_, terminal.width() - 1));
     if (last) terminal.keep_status();

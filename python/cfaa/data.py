@@ -1,0 +1,141 @@
+"""Raw reviews of two domains to a prepared directory, and their texts to vectors."""
+
+import contextlib
+import json
+import math
+import os
+import pathlib
+import tempfile
+
+from cfaa import _native
+from cfaa._native import Error
+from cfaa.configuration import nested, plain, to_json
+from cfaa.listening import Listener
+from cfaa.tables import html_table, text_table
+
+
+class Data:
+    """A prepared directory: `Data("data")` opens what `cfaa.prepare` or the program wrote."""
+
+    def __init__(self, path):
+        self.path = pathlib.Path(path)
+        _native.require_prepared(os.fspath(path))
+
+    def __fspath__(self):
+        return os.fspath(self.path)
+
+    @property
+    def report(self):
+        """prepare.json: what was read, what each step did, what there is now."""
+        return json.loads((self.path / "prepare.json").read_text())
+
+    def ids(self, domain, side):
+        """Raw ids of the users or items of a domain, in the order of every matrix."""
+        return _native.ids(os.fspath(self.path), domain, side)
+
+    def embed(self, model, **options):
+        """See cfaa.embed."""
+        return embed(self, model, **options)
+
+    def _counts(self):
+        keys = ["users", "items", "interactions", "train", "valid", "test"]
+        counts = self.report["result"]
+        return ["domain"] + keys, [[name] + [counts[name][key] for key in keys]
+                                   for name in ("source", "target")]
+
+    def __repr__(self):
+        return f"<Data {os.fspath(self.path)!r}>\n{text_table(*self._counts())}"
+
+    def _repr_html_(self):
+        return html_table(*self._counts(), caption=os.fspath(self.path))
+
+
+def _rows_of(table):
+    """The rows of a table of pandas, polars or Arrow, or an iterable of dicts."""
+    if hasattr(table, "to_pylist"):  # Arrow
+        return table.to_pylist()
+    if hasattr(table, "iter_rows"):  # polars
+        return table.iter_rows(named=True)
+    if hasattr(table, "to_dict"):  # pandas
+        return table.to_dict("records")
+    return table
+
+
+def _field(value):
+    """A cell as a reader of reviews takes it: a time as seconds, nothing for a missing one."""
+    if hasattr(value, "timestamp"):
+        return value.timestamp()
+    if isinstance(value, float) and math.isnan(value):
+        return None
+    return value
+
+
+def _write_table(table, path):
+    with open(path, "w", encoding="utf-8") as file:
+        for number, row in enumerate(_rows_of(table)):
+            if not isinstance(row, dict):
+                raise Error(f"row {number} of {path.stem} is a {type(row).__name__}; give dicts "
+                            "with user, item, rating, text and timestamp, or a table with them")
+            fields = {str(key): _field(value) for key, value in row.items()}
+            fields = {key: value for key, value in fields.items() if value is not None}
+            file.write(json.dumps(fields, ensure_ascii=False, default=plain) + "\n")
+
+
+@contextlib.contextmanager
+def _files(folder, **inputs):
+    """Each input as a list of paths; tables are written to files of that name."""
+    paths = {}
+    for name, given in inputs.items():
+        if given is None:
+            paths[name] = []
+        elif isinstance(given, (str, os.PathLike)):
+            paths[name] = [os.fspath(given)]
+        elif (isinstance(given, (list, tuple)) and
+              all(isinstance(one, (str, os.PathLike)) for one in given)):
+            paths[name] = [os.fspath(one) for one in given]
+        else:
+            path = pathlib.Path(folder, f"{name}.jsonl")
+            _write_table(given, path)
+            paths[name] = [os.fspath(path)]
+    yield paths
+
+
+def prepare(source, target, out, *, source_titles=None, target_titles=None, force=False,
+            threads=0, **options):
+    """Raw reviews of two domains to leak-free training, validation and test splits.
+
+    source, target   review files (JSON lines, CSV, TSV, .inter; plain, gzip or zstd): a path or a
+                     list of them; or a table with the columns user, item, rating, text and
+                     timestamp: of pandas, polars or Arrow, or an iterable of dicts
+    out              the directory to write
+    source_titles, target_titles    files about items with an id and a title
+    force            replace a prepared directory
+    options          keys of the configuration's `prepare` section: source_core="5,5", seed=0, ...
+
+    The same files and options give the same bytes as `cfaa_gpu prepare`. Returns Data.
+    """
+    config = to_json({"prepare": nested(options)})
+    with tempfile.TemporaryDirectory() as folder, _files(
+            folder, source=source, target=target, source_titles=source_titles,
+            target_titles=target_titles) as paths, Listener() as listener:
+        _native.prepare(listener, paths["source"], paths["target"], paths["source_titles"],
+                        paths["target_titles"], os.fspath(out), force, config, threads)
+    return Data(out)
+
+
+def embed(data, model, *, fresh=False, force=False, device="auto", threads=0, progress=True,
+          **options):
+    """Vectors of the training reviews of a prepared directory, written into it.
+
+    data       a prepared directory, or Data
+    model      the folder of a BERT or RoBERTa model, or its name in Hugging Face's cache
+    fresh      forget what an interrupted call has left
+    options    keys of the configuration's `embed` section: layer="last", max_length=256, ...
+
+    Interrupted (Ctrl-C), the same call resumes. Returns a dict of what was done, by domain.
+    """
+    from cfaa.encoder import model_folder
+    config = to_json({"embed": {**nested(options), "model": model_folder(model)}})
+    with Listener(progress) as listener:
+        return json.loads(_native.embed(listener, os.fspath(data), config, fresh, force, device,
+                                        threads))

@@ -1,0 +1,154 @@
+"""Training, and what one does with a run."""
+
+import functools
+import json
+import os
+import pathlib
+
+from cfaa import _native
+from cfaa._native import Error
+from cfaa.configuration import nested, path_and_json, to_json
+from cfaa.listening import Listener
+from cfaa.tables import Comparison, Metrics, Recommendation, Table
+
+
+class Run:
+    """A run that `cfaa.train` or the program wrote, or a baseline that was kept.
+
+    path      its directory
+    data      where its data are now, if they were moved
+    device    "auto", "cpu", "cuda" or "cuda:1"
+    """
+
+    def __init__(self, path, *, data=None, device="auto", threads=0):
+        self.path = pathlib.Path(path)
+        self._open = (os.fspath(data) if data else "", device, threads)
+        if not self.path.is_dir():
+            raise Error(f"{self.path}: there is no such directory; give what train wrote")
+
+    def __fspath__(self):
+        return os.fspath(self.path)
+
+    def __repr__(self):
+        return f"<Run {os.fspath(self.path)!r}>"
+
+    @functools.cached_property
+    def _model(self):
+        return _native.Model(os.fspath(self.path), *self._open)
+
+    def _json(self, name):
+        file = self.path / name
+        if not file.exists():
+            raise Error(f"{file}: is not there; has the run finished?")
+        return json.loads(file.read_text())
+
+    @property
+    def config(self):
+        """The whole configuration, as a dict of sections."""
+        return self._json("run.json")["config"]
+
+    @property
+    def result(self):
+        """Metrics of the test split by domain, the best step, and the validation that chose it."""
+        return self._json("result.json")
+
+    @property
+    def metrics(self):
+        """Losses, gradient norms and validations by step: a Table, a row a line of the log."""
+        file = self.path / "metrics.jsonl"
+        lines = file.read_text().splitlines() if file.exists() else []
+        return Table(json.loads(line) for line in lines)
+
+    def recommend(self, user, *, top=10, domain="target"):
+        """A user's list without what the user already has, by the best parameters.
+
+        user    the raw id
+
+        Returns Recommendation: a list of dicts, best first, with item, score and the reasons.
+        """
+        return Recommendation(json.loads(self._model.recommend(user, domain, top)))
+
+    def recommend_all(self, *, top=10, domain="target"):
+        """Every user's list, in the order of the data, without reasons: a list of Recommendation."""
+        lists = json.loads(self._model.recommend_all(domain, top))
+        return [Recommendation(fields) for fields in lists]
+
+    def embeddings(self, domain, side):
+        """Embeddings of a domain's users or items: float32 (rows, D), rows as in `ids`.
+
+        domain    "target" or "source"
+        side      "user" or "item"
+        """
+        return self._model.embeddings(domain, side)
+
+    def ids(self, domain, side):
+        """Raw ids of a domain's users or items, in the order of every matrix."""
+        return _native.ids(self._model.data, domain, side)
+
+    def evaluate(self, *, domain="target", split="test", **options):
+        """HR, Recall, NDCG and MRR of the run's lists; options are those of cfaa.evaluate."""
+        return Metrics(json.loads(self._model.evaluate(domain, split, to_json(nested(options)))))
+
+
+def train(data, config=None, *, out="run", fresh=False, from_step=-1, callbacks=(), device="auto",
+          threads=0, progress=True):
+    """Trains a run in the directory `out`, or resumes the one that is there.
+
+    data         a prepared directory, or Data
+    config       a dict of sections, {"train": {"epochs": 5}} or {"train.epochs": 5}, or the path of
+                 a configuration file, or a dict with its path under "include". Without one, or
+                 with `signals` and `eval` alone, signals are weighed; otherwise CFAA is trained.
+    fresh        start over instead of resuming
+    from_step    the checkpoint to resume from; -1: the newest
+    callbacks    called with each line of metrics as it comes, a dict with "step". An exception
+                 stops the run at its next checkpoint.
+    progress     True (tqdm where it is installed), False, or what is called as tqdm.tqdm
+
+    Interrupted (Ctrl-C), it keeps a checkpoint, and the same call resumes. The same configuration,
+    device and data give the same bytes as `cfaa_gpu train`. Returns Run.
+    """
+    callbacks = list(callbacks)
+
+    def take(metrics):
+        for callback in callbacks:
+            callback(metrics)
+
+    path, values = path_and_json(config)
+    with Listener(progress, metrics=take) as listener:
+        _native.train(listener, os.fspath(data), os.fspath(out), path, values, fresh, from_step,
+                      device, threads)
+    return Run(out, data=data, device=device, threads=threads)
+
+
+def evaluate(scores, data=None, *, domain="target", split="test", device="auto", threads=0,
+             **options):
+    """Metrics of any model's scores, under the protocol of every other row.
+
+    scores    (users, items) of float32 or float64; or a pair of embeddings (users, D), (items, D)
+              whose products are the scores; or a Run. Rows and columns in the order of Data.ids.
+    data      a prepared directory, or Data; not for a Run
+    split     "test" or "valid"
+    options   keys of the configuration's `eval` section: k=[5, 10, 20], mask, candidates,
+              bootstrap, ...
+
+    Returns Metrics: metrics["NDCG@10"], with intervals and what they were measured on.
+    """
+    if isinstance(scores, Run):
+        return scores.evaluate(domain=domain, split=split, **options)
+    if data is None:
+        raise Error("evaluate: scores of arrays need the data that they are of; give data")
+    first, second = scores if isinstance(scores, (tuple, list)) else (scores, None)
+    return Metrics(json.loads(_native.evaluate_arrays(
+        os.fspath(data), first, second, domain, split, to_json(nested(options)), device, threads)))
+
+
+def compare(runs, *, metrics=(), domain="target"):
+    """Runs in one table, each tested against the first.
+
+    runs       directories, or Runs; a folder of seed-* runs is one row
+    metrics    columns, such as ["NDCG@10", "HR@5"]
+
+    Returns Comparison: a list of dicts, the best validation first; `.details` has the tests.
+    """
+    places = [os.fspath(run) for run in runs]
+    return Comparison(json.loads(_native.compare(places, list(metrics), domain)))
