@@ -8,7 +8,7 @@
 #include "host/run/baseline/measure_baseline.h"
 #include "host/run/directory/directory_kind.h"
 #include "host/run/run_json.h"
-#include "tools/evaluation_report.h"
+#include "tools/tables/evaluation_report.h"
 
 namespace cfaa::tools {
 namespace {

@@ -31,6 +31,7 @@ void add_evaluate(CLI::App& app);
 void add_export(CLI::App& app);
 void add_prepare(CLI::App& app);
 void add_recommend(CLI::App& app);
+void add_report(CLI::App& app);
 void add_sentences(CLI::App& app);
 void add_stats(CLI::App& app);
 void add_synthesize(CLI::App& app);

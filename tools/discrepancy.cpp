@@ -14,7 +14,7 @@
 #include "host/run/discrepancy.h"
 #include "host/run/run_json.h"
 #include "tools/command.h"
-#include "tools/discrepancy_report.h"
+#include "tools/tables/discrepancy_report.h"
 
 namespace cfaa::tools {
 namespace {

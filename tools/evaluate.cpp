@@ -12,7 +12,7 @@
 #include "host/run/result.h"
 #include "host/run/run.h"
 #include "host/run/run_json.h"
-#include "tools/evaluation_report.h"
+#include "tools/tables/evaluation_report.h"
 
 namespace cfaa::tools {
 namespace {

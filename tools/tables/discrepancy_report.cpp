@@ -1,4 +1,4 @@
-#include "tools/discrepancy_report.h"
+#include "tools/tables/discrepancy_report.h"
 
 #include <fmt/format.h>
 

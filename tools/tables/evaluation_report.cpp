@@ -1,4 +1,4 @@
-#include "tools/evaluation_report.h"
+#include "tools/tables/evaluation_report.h"
 
 #include <fmt/format.h>
 
