@@ -35,6 +35,12 @@ def trained(name, config, settings=((),)):
     return Row(name, ("train", (config,)), settings, seeded=True)
 
 
+def residual(variant):
+    """The default with a network on top, trained on what the signals leave over."""
+    return trained(f"default+{variant}", "configs/demo.json",
+                   (("signals.residual=model", f"model.variant={variant.lower()}"),))
+
+
 def weighed(name, *sets):
     """The default: signals, weighed."""
     return Row(name, ("train", ()), (sets,))
@@ -54,14 +60,17 @@ class Program:
             raise SystemExit(f"{self.path} {' '.join(arguments)}\n{done.stderr[-2000:]}")
         return done.stdout
 
-    def prepared(self, place, source, target, model, flags=(), reuse=()):
-        """A prepared directory with review vectors. Those of `reuse` are not computed again."""
+    def prepared(self, place, source, target, model, flags=(), reuse=(), summaries=False):
+        """A prepared directory with review vectors, and summaries where they are asked for. Vectors of
+        `reuse` are not computed again."""
         if not os.path.exists(f"{place}/prepare.json"):
             os.makedirs(os.path.dirname(place), exist_ok=True)
             self.run("prepare", "--source", source, "--target", target, "--out", place, *flags)
-        if not os.path.exists(f"{place}/target/embed.json"):
+        made = "user_summary_sums.npy" if summaries else "embed.json"
+        if not os.path.exists(f"{place}/target/{made}"):
             known = [flag for other in reuse for flag in ("--reuse", other)]
-            self.run("embed", place, "--model", model, *known)
+            more = ("--fresh", "--set", "embed.summaries=true") if summaries else ()
+            self.run("embed", place, "--model", model, *known, *more)
         return place
 
     def measured(self, data, place, row, seed, sets):

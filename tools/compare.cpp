@@ -73,6 +73,10 @@ std::string validation_metric(const Comparison& comparison) {
 void print_table(const Comparison& comparison, const std::string& folder) {
   const std::size_t left_out = folder.empty() ? 0 : folder.size() + 1;
   const std::size_t width = name_width(comparison, left_out);
+  std::size_t variant_width = 10;
+  for (const ComparedRow& row : comparison.rows) {
+    variant_width = std::max(variant_width, row.variant.size());
+  }
   const std::string valid = validation_metric(comparison);
   const bool several = std::any_of(comparison.rows.begin(), comparison.rows.end(),
                                    [](const ComparedRow& row) { return row.seeds.size() > 1; });
@@ -83,7 +87,8 @@ void print_table(const Comparison& comparison, const std::string& folder) {
   fmt::print("\n");
   const auto start = [&](const std::string& run, const std::string& variant,
                          const std::string& seeds, const std::string& validation) {
-    fmt::print("{:<{}} {:<10} {:>5}", printable(run), width, printable(variant), seeds);
+    fmt::print("{:<{}} {:<{}} {:>5}", printable(run), width, printable(variant), variant_width,
+               seeds);
     if (!valid.empty()) fmt::print(" {:<{}}", validation, cell);
   };
   start("", "", "", "validation");

@@ -220,8 +220,8 @@ void BatchAssembler<T>::choose_pairs(int64_t step, std::size_t domain,
   }
 }
 
-// Of interaction i and its negatives, which are drawn: each has as many as negatives a positive, so
-// a logit is lower by their logarithm.
+// Of interaction i and its n negatives. An offset is the logit of a positive against one drawn
+// item; against n of them it is lower by log n.
 template <class T>
 void BatchAssembler<T>::fill_offsets(std::size_t domain, int64_t i,
                                      const DomainBatch<T>& batch) const {
