@@ -7,6 +7,10 @@
 // with x against those of M_j (monotone likelihood ratio); rounding is repaired after each step.
 //
 // Cost: N K exponentials a column and iteration, vectors along j, about 18 vector operations each.
+// In float, where the samples lie dense enough, both sums of an iteration are taken on a grid
+// instead (host/cpu/gauss_grid-inl.h), in a time that grows with N + K. Rows and samples whose sums
+// are small against the peak of a Gaussian, because nothing is near them, are summed directly; so
+// the grid's error, 5e-7 of a peak, is of the order of float's own. The backward sums directly.
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "host/cpu/typical_samples.cpp"
@@ -18,10 +22,14 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <cstring>
 #include <limits>
+#include <type_traits>
+#include <utility>
 
 #include "host/core/error.h"
 #include "host/cpu/exp2-inl.h"
+#include "host/cpu/gauss_grid-inl.h"
 #include "host/cpu/problems.h"
 #include "host/cpu/vector_dispatch.h"
 #include "host/ops/typical_samples.h"
@@ -53,6 +61,28 @@ constexpr T kLeastWeight = sizeof(T) == 4 ? T(0x1p-100) : T(0x1p-960);
 template <class T>
 constexpr T kNowhere = sizeof(T) == 4 ? T(1e17) : T(1e100);
 
+constexpr int64_t kMostGridRows = 1 << 16;  // of a column: each wants 14 numbers more
+constexpr int64_t kMostGridNodes = 1024;
+constexpr int64_t kGridPadding = 160;  // for what convolutions read and write beyond the nodes
+
+// A row further than this from the first and the last sample is not looked for on the grid.
+constexpr float kFar = 1.44f;  // 1.2 sqrt(alpha)
+// The least sum_j 2^(-(x - m_j)^2) of a row that is taken from the grid: that of one sample at that
+// distance. And the least s_j of a sample, where there are fewer samples than rows.
+constexpr float kLeastRowSum = 0.24f;
+constexpr float kLeastSampleSum = 0.05f;
+
+// Of the grid, where there is one.
+struct GridScratch {
+  int32_t *x_cell, *x_skip, *m_cell, *m_skip;    // (N), (N), (K), (K)
+  float *x_position, *x_weights;                 // (N), (N, 8)
+  float *m_position, *m_weights;                 // (K), (K, 8)
+  int32_t* far_row;                              // (N)
+  float *share, *weighted_share;                 // (N)  1 / sum_j and x / sum_j of a row
+  float* ones;                                   // (K)
+  float *in, *weighted_in, *out, *weighted_out;  // (kMostGridNodes + kGridPadding)
+};
+
 // Scratch of one worker; everything in units of spread / sqrt(bandwidth * log2 e).
 template <class T>
 struct TypicalSamplesScratch {
@@ -61,7 +91,34 @@ struct TypicalSamplesScratch {
   T* rows;      // (kRowsAtOnce, padded K)  rows of Psi before they are normalised
   T* weight;    // (padded K)           sum_i Psi_ij
   T* weighted;  // (padded K)           sum_i Psi_ij x_i
+  GridScratch grid;
 };
+
+// Numbers that are not NaN, ascending. As unsigned integers they ascend too, once the sign's bit is
+// turned, and all bits of a negative number.
+inline void sort_by_digits(float* x, int64_t n, uint32_t* keys, uint32_t* other) {
+  constexpr int kDigits = 4, kValues = 256;
+  int32_t count[kDigits][kValues] = {};
+  for (int64_t i = 0; i < n; ++i) {
+    uint32_t key;
+    std::memcpy(&key, x + i, sizeof(key));
+    key ^= static_cast<uint32_t>(-static_cast<int32_t>(key >> 31)) | 0x80000000u;
+    keys[i] = key;
+    for (int digit = 0; digit < kDigits; ++digit) ++count[digit][key >> (8 * digit) & 255];
+  }
+  for (int digit = 0; digit < kDigits; ++digit) {
+    int32_t before = 0;
+    for (int32_t& c : count[digit]) before += std::exchange(c, before);
+    for (int64_t i = 0; i < n; ++i) {
+      other[count[digit][keys[i] >> (8 * digit) & 255]++] = keys[i];
+    }
+    std::swap(keys, other);
+  }
+  for (int64_t i = 0; i < n; ++i) {
+    const uint32_t key = keys[i] ^ ((keys[i] >> 31) - 1 | 0x80000000u);
+    std::memcpy(x + i, &key, sizeof(key));
+  }
+}
 
 // What one task works on: columns first .. first + columns of both sets of pair p.
 template <class T>
@@ -179,6 +236,187 @@ void assign(const T* x, int64_t n, int64_t k, const TypicalSamplesScratch<T>& sc
   }
 }
 
+// The sample nearest to a point.
+template <class T>
+T nearest_of(const T* m, int64_t k, T point) {
+  const T* above = std::lower_bound(m, m + k, point);
+  const bool below_is_nearer =
+      above == m + k || (above > m && point - above[-1] <= above[0] - point);
+  return below_is_nearer ? above[-1] : above[0];
+}
+
+// Iterations of one column on a grid.
+class GridColumn {
+ public:
+  GridColumn(const float* x, int64_t n, int64_t k, const TypicalSamplesScratch<float>& scratch)
+      : x_(x), n_(n), k_(k), scratch_(scratch), grid_(scratch.grid) {
+    // Cells are counted in 32 bits; so far out nothing lies dense.
+    usable_ = grid_.x_cell != nullptr && std::max(-x[0], x[n - 1]) < 1e6f;
+    if (!usable_) return;
+    x_points_ = {grid_.x_cell, grid_.x_skip, grid_.x_position, grid_.x_weights};
+    m_points_ = {grid_.m_cell, grid_.m_skip, grid_.m_position, grid_.m_weights};
+    place(x, n, x_points_);
+    std::fill_n(grid_.ones, k, 1.0f);
+  }
+
+  // `assign` on the grid. False, with nothing done, where the direct sums take less.
+  bool assign() {
+    if (!usable_ || !choose_nodes()) return false;
+    place(scratch_.m, k_, m_points_);
+    sum_rows();
+    if (8 * far_rows_ > n_) return false;
+    std::fill_n(scratch_.weight, padded(k_), 0.0f);
+    std::fill_n(scratch_.weighted, padded(k_), 0.0f);
+    add_far_rows();
+    sum_samples();
+    return true;
+  }
+
+ private:
+  // The rows within reach of the samples, and the nodes that they and the samples need.
+  bool choose_nodes() {
+    const float low = scratch_.m[0] - kFar, high = scratch_.m[k_ - 1] + kFar;
+    const float span = (high - low) * kNodesPerUnit + 2 * kGridNodes;
+    // A node costs about as much as 24 pairs of a row and a sample.
+    if (!(span <= static_cast<float>(std::min(kMostGridNodes, n_ * k_ / 24)))) return false;
+    first_ = static_cast<int32_t>(std::floor(low * kNodesPerUnit));
+    nodes_ = static_cast<int64_t>(span);
+    begin_ = std::lower_bound(x_, x_ + n_, low) - x_;
+    end_ = std::upper_bound(x_ + begin_, x_ + n_, high) - x_;
+    return true;
+  }
+
+  void clear(float* nodes) const { std::fill_n(nodes, nodes_ + kGridPadding, 0.0f); }
+
+  void join(const float* HWY_RESTRICT from, float* HWY_RESTRICT to) const {
+    for (int64_t i = 0; i < nodes_ + kGridPadding; ++i) to[i] += from[i];
+  }
+
+  // share_i = 1 / sum_j 2^(-(x_i - m_j)^2), but 0 for far rows, which are listed.
+  void sum_rows() {
+    // Two halves at a time: the next sum of a half waits for the one before.
+    clear(grid_.in);
+    clear(grid_.weighted_in);
+    const int64_t half = k_ / 2;
+    Spread low(m_points_, first_, grid_.ones, grid_.in);
+    Spread high(m_points_, first_, grid_.ones, grid_.weighted_in);
+    for (int64_t j = 0; j < half; ++j) {
+      low.add(j);
+      high.add(half + j);
+    }
+    if (k_ % 2 == 1) high.add(k_ - 1);
+    join(grid_.weighted_in, grid_.in);
+    convolve(grid_.in, nodes_, grid_.out);
+    far_rows_ = 0;
+    for (int64_t i = 0; i < begin_; ++i) grid_.far_row[far_rows_++] = static_cast<int32_t>(i);
+    for (int64_t i = begin_; i < end_; ++i) {
+      const float sum = gather(grid_.out, x_points_, i, first_);
+      const bool near = sum >= kLeastRowSum;
+      grid_.share[i] = near ? 1 / sum : 0.0f;
+      grid_.weighted_share[i] = grid_.share[i] * x_[i];
+      if (!near) grid_.far_row[far_rows_++] = static_cast<int32_t>(i);
+    }
+    for (int64_t i = end_; i < n_; ++i) grid_.far_row[far_rows_++] = static_cast<int32_t>(i);
+  }
+
+  // As the direct sums do.
+  void add_far_rows() const {
+    const hn::CappedTag<float, kMostLanes> d;
+    const float* m = scratch_.m;
+    const int64_t kp = padded(k_);
+    for (int64_t i = 0; i < far_rows_; i += kRowsAtOnce) {
+      float point[kRowsAtOnce], nearest[kRowsAtOnce], sums[kRowsAtOnce];
+      float share[kRowsAtOnce], weighted_share[kRowsAtOnce];
+      for (int64_t r = 0; r < kRowsAtOnce; ++r) {
+        point[r] = x_[grid_.far_row[std::min(i + r, far_rows_ - 1)]];
+        nearest[r] = nearest_of(m, k_, point[r]);
+      }
+      four_rows(d, m, kp, point, nearest, scratch_.rows, sums);
+      for (int64_t r = 0; r < kRowsAtOnce; ++r) {
+        share[r] = i + r < far_rows_ ? 1 / sums[r] : 0.0f;
+        weighted_share[r] = share[r] * point[r];
+      }
+      accumulate(d, scratch_.rows, kp, share, weighted_share, scratch_.weight, scratch_.weighted);
+    }
+  }
+
+  // Adds sum_i share_i 2^(-(x_i - m_j)^2), and the same of x_i, over the rows that are not far.
+  void sum_samples() const {
+    for (float* nodes : {grid_.in, grid_.weighted_in, grid_.out, grid_.weighted_out}) clear(nodes);
+    const int64_t half = (end_ - begin_) / 2, middle = begin_ + half;
+    Spread low(x_points_, first_, grid_.share, grid_.in);
+    Spread weighted_low(x_points_, first_, grid_.weighted_share, grid_.weighted_in);
+    Spread high(x_points_, first_, grid_.share, grid_.out);
+    Spread weighted_high(x_points_, first_, grid_.weighted_share, grid_.weighted_out);
+    for (int64_t i = 0; i < half; ++i) {
+      low.add(begin_ + i);
+      weighted_low.add(begin_ + i);
+      high.add(middle + i);
+      weighted_high.add(middle + i);
+    }
+    if (middle + half < end_) {
+      high.add(end_ - 1);
+      weighted_high.add(end_ - 1);
+    }
+    join(grid_.out, grid_.in);
+    join(grid_.weighted_out, grid_.weighted_in);
+    convolve(grid_.in, nodes_, grid_.out);
+    convolve(grid_.weighted_in, nodes_, grid_.weighted_out);
+    const float least =
+        kLeastSampleSum * std::min(1.0f, static_cast<float>(n_) / static_cast<float>(k_));
+    for (int64_t j = 0; j < k_; ++j) {
+      const float sum = gather(grid_.out, m_points_, j, first_);
+      if (sum >= least) {
+        scratch_.weight[j] += sum;
+        scratch_.weighted[j] += gather(grid_.weighted_out, m_points_, j, first_);
+      } else {
+        add_to_far_sample(j);
+      }
+    }
+  }
+
+  void add_to_far_sample(int64_t j) const {
+    const hn::CappedTag<float, kMostLanes> d;
+    const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
+    const auto m = hn::Set(d, scratch_.m[j]);
+    auto sum = hn::Zero(d), weighted = hn::Zero(d);
+    int64_t i = begin_;
+    for (; i + lanes <= end_; i += lanes) {
+      const auto r = hn::Sub(hn::LoadU(d, x_ + i), m);
+      const auto w = exp2(d, hn::Neg(hn::Mul(r, r)));
+      sum = hn::MulAdd(w, hn::LoadU(d, grid_.share + i), sum);
+      weighted = hn::MulAdd(w, hn::LoadU(d, grid_.weighted_share + i), weighted);
+    }
+    scratch_.weight[j] += hn::GetLane(hn::SumOfLanes(d, sum));
+    scratch_.weighted[j] += hn::GetLane(hn::SumOfLanes(d, weighted));
+    for (; i < end_; ++i) {
+      const float r = x_[i] - scratch_.m[j];
+      const float w = std::exp2(std::max(-r * r, kSmallestExponent<float>));
+      scratch_.weight[j] += w * grid_.share[i];
+      scratch_.weighted[j] += w * grid_.weighted_share[i];
+    }
+  }
+
+  const float* x_;
+  int64_t n_, k_;
+  const TypicalSamplesScratch<float>& scratch_;
+  const GridScratch& grid_;
+  bool usable_;
+  GridPoints x_points_{}, m_points_{};
+  int32_t first_ = 0;  // cell of the first node
+  int64_t nodes_ = 0, begin_ = 0, end_ = 0, far_rows_ = 0;
+};
+
+// Where there is no grid.
+struct NoGrid {
+  template <class... Arguments>
+  explicit NoGrid(const Arguments&...) {}
+  bool assign() { return false; }
+};
+template <class T>
+using ColumnGrid =
+    std::conditional_t<kHasGaussGrid && std::is_same_v<T, float>, GridColumn, NoGrid>;
+
 // M_j = sum_i Psi_ij x_i / s_j, where s_j > 0; s_j that count as 0 become it.
 template <class T>
 void move_samples(int64_t n, int64_t k, const TypicalSamplesScratch<T>& scratch) {
@@ -195,6 +433,21 @@ void move_samples(int64_t n, int64_t k, const TypicalSamplesScratch<T>& scratch)
   for (int64_t j = 1; j < k; ++j) {
     if (scratch.m[j] < scratch.m[j - 1]) scratch.m[j] = scratch.m[j - 1];
   }
+}
+
+// By digits of 8 bits, from the last, where there is room and enough to sort: branches that cannot
+// be foreseen are what sorting costs.
+template <class T>
+void sort_column(T* x, int64_t n, const TypicalSamplesScratch<T>& scratch) {
+  if constexpr (std::is_same_v<T, float>) {
+    constexpr int64_t kEnough = 64;
+    if (scratch.grid.x_cell != nullptr && n >= kEnough) {
+      sort_by_digits(x, n, reinterpret_cast<uint32_t*>(scratch.grid.x_cell),
+                     reinterpret_cast<uint32_t*>(scratch.grid.x_skip));
+      return;
+    }
+  }
+  std::sort(x, x + n);
 }
 
 // M_j = the value at position (j + 1/2) n/k - 1/2 of the sorted column.
@@ -336,11 +589,12 @@ void forward_columns(const ForwardColumns<T>& task) {
       }
 
       T* x = scratch.x + c * n;
-      std::sort(x, x + n);
+      sort_column(x, n, scratch);
       start_at_quantiles(x, n, k, scratch.m);
       const double to_spread = 1 / exponent_unit(bandwidth[c]);
+      ColumnGrid<T> grid(x, n, k, scratch);
       for (int64_t iteration = 0; iteration < options.iterations; ++iteration) {
-        assign(x, n, k, scratch);
+        if (!grid.assign()) assign(x, n, k, scratch);
         if (iteration + 1 == options.iterations) {
           for (int64_t j = 0; j < k; ++j) {
             previous[j] = static_cast<T>(static_cast<double>(scratch.m[j]) * to_spread);
@@ -431,11 +685,7 @@ void backward_columns(const BackwardColumns<T>& task) {
       T point[kRowsAtOnce], nearest[kRowsAtOnce], means[kRowsAtOnce];
       for (int64_t r = 0; r < kRowsAtOnce; ++r) {
         point[r] = x[std::min(i + r, n - 1)];
-        const T* above = std::lower_bound(scratch.m, scratch.m + k, point[r]);
-        const bool below_is_nearer =
-            above == scratch.m + k ||
-            (above > scratch.m && point[r] - above[-1] <= above[0] - point[r]);
-        nearest[r] = below_is_nearer ? above[-1] : above[0];
+        nearest[r] = nearest_of(scratch.m, k, point[r]);
       }
       four_weighted_means(d, scratch.m, scratch.weight, kp, point, nearest, means);
       for (int64_t r = 0; r < kRowsAtOnce && i + r < n; ++r) {
@@ -465,7 +715,11 @@ class WorkerScratch {
     for (const EmbeddingPair<T>& pair : pairs) {
       n_ = std::max({n_, padded(pair.source.rows()), padded(pair.target.rows())});
     }
-    memory_ = context.scratch().template take<T, 2>({context.threads().threads(), size()}).data;
+    const int64_t workers = context.threads().threads();
+    memory_ = context.scratch().template take<T, 2>({workers, size()}).data;
+    if (!std::is_same_v<T, float> || n_ > kMostGridRows) return;
+    numbers_ = context.scratch().template take<float, 2>({workers, grid_numbers()}).data;
+    counts_ = context.scratch().template take<int32_t, 2>({workers, grid_counts()}).data;
   }
 
   TypicalSamplesScratch<T> of(int worker) const {
@@ -475,14 +729,41 @@ class WorkerScratch {
     scratch.rows = scratch.m + k_;
     scratch.weight = scratch.rows + kRowsAtOnce * k_;
     scratch.weighted = scratch.weight + k_;
+    scratch.grid = grid_of(worker);
     return scratch;
   }
 
  private:
   int64_t size() const { return kColumns * n_ + (kRowsAtOnce + 3) * k_; }
+  int64_t grid_numbers() const { return 11 * n_ + 10 * k_ + 4 * (kMostGridNodes + kGridPadding); }
+  int64_t grid_counts() const { return 3 * n_ + 2 * k_; }
+
+  GridScratch grid_of(int worker) const {
+    GridScratch grid{};
+    if (numbers_ == nullptr) return grid;
+    int32_t* counts = counts_ + worker * grid_counts();
+    for (int32_t** piece : {&grid.x_cell, &grid.x_skip, &grid.far_row}) {
+      *piece = std::exchange(counts, counts + n_);
+    }
+    for (int32_t** piece : {&grid.m_cell, &grid.m_skip}) {
+      *piece = std::exchange(counts, counts + k_);
+    }
+    float* numbers = numbers_ + worker * grid_numbers();
+    const auto take = [&](int64_t count) { return std::exchange(numbers, numbers + count); };
+    grid.x_weights = take(8 * n_);
+    grid.m_weights = take(8 * k_);
+    for (float** piece : {&grid.x_position, &grid.share, &grid.weighted_share}) *piece = take(n_);
+    for (float** piece : {&grid.m_position, &grid.ones}) *piece = take(k_);
+    for (float** piece : {&grid.in, &grid.weighted_in, &grid.out, &grid.weighted_out}) {
+      *piece = take(kMostGridNodes + kGridPadding);
+    }
+    return grid;
+  }
 
   int64_t n_ = 0, k_;
   T* memory_;
+  float* numbers_ = nullptr;  // of the grid
+  int32_t* counts_ = nullptr;
 };
 
 }  // namespace

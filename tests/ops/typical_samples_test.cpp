@@ -172,6 +172,32 @@ TEST_P(TypicalSamplesOp, AgreesWithTheReferenceForTwoPairsOfDifferentSizes) {
   expect_reference<float>(context(), sets, options, 2e-4);
 }
 
+// Columns of one attribute, as floats hold them: normal, with outliers on either side, in two heaps
+// far from each other, and of a few values only.
+std::vector<HostSet> columns_of_every_kind(int64_t n, uint64_t seed) {
+  std::vector<HostSet> sets(4, normal_set(n, 1, seed));
+  for (int64_t i = 0; i < n; ++i) {
+    const auto at = static_cast<std::size_t>(i);
+    if (i % 40 == 7) sets[1].values[at] *= i % 80 == 7 ? 6 : 15;
+    sets[2].values[at] = i % 3 == 0 ? 4 + 0.3 * sets[2].values[at] : sets[2].values[at] - 4;
+    sets[3].values[at] = std::round(3 * sets[3].values[at]) / 3;
+  }
+  for (HostSet& set : sets) {
+    for (double& value : set.values) value = static_cast<double>(static_cast<float>(value));
+  }
+  return sets;
+}
+
+TEST_P(TypicalSamplesOp, AreRightToTheLastDigitsOfFloatWhereSamplesLieDense) {
+  for (const double alpha : {0.02, 0.1, 1.0}) {
+    SCOPED_TRACE(testing::Message() << "alpha " << alpha);
+    const TypicalSamplesOptions options{.k = 100, .alpha = alpha, .iterations = 5};
+    for (const HostSet& set : columns_of_every_kind(200, 7)) {
+      expect_reference<float>(context(), {set, set}, options, 1e-5);
+    }
+  }
+}
+
 TEST_P(TypicalSamplesOp, AgreesWithTheReferenceForEveryAlpha) {
   const std::vector<HostSet> sets = {normal_set(50, 2, 1), normal_set(60, 2, 2, 0.3)};
   for (const AlphaScale scale : {AlphaScale::relative, AlphaScale::absolute}) {
