@@ -39,7 +39,7 @@ void run(const Arguments& arguments) {
 void add_report(CLI::App& app) {
   const auto arguments = std::make_shared<Arguments>();
   CLI::App* command = app.add_subcommand(
-      "report", "runs as a page for a browser: comparison, curves, signals, users' lists");
+      "report", "runs as a page for a browser: comparison, curves, embeddings, lists");
   command
       ->add_option("runs", arguments->request.runs,
                    "what train or 'baseline --out' wrote; seed-* folders in one count as one row")

@@ -106,6 +106,23 @@ TEST_F(ReportProgram, DrawsTheSameUsersWhereThereAreMore) {
   EXPECT_EQ(first["users"][0]["lists"][0].size(), 3u);
 }
 
+TEST_F(ReportProgram, MapsTheEmbeddingsOfATrainedModel) {
+  const std::string settings =
+      " --set 'model.inputs=[\"id\",\"history\"]' --set model.dim=6 --set 'model.layers=[8]'"
+      " --set train.epochs=2 --set train.batch_size=32 --out ";
+  ASSERT_EQ(run_program("train " + data() + settings + folder_.path("cfaa")).code, 0);
+  const Outcome outcome = run_program("report " + folder_.path("cfaa") + " " + folder_.path("pop") +
+                                      " --out " + page());
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  const json page = data_of_page();
+
+  ASSERT_EQ(page["maps"].size(), 2u);
+  EXPECT_EQ(page["maps"][0]["side"], "users");
+  EXPECT_EQ(page["maps"][0]["ids"].size(), 48u);
+  EXPECT_EQ(page["maps"][1]["points"].size(), 2 * 32u);
+  EXPECT_FALSE(page["curves"].empty());
+}
+
 // The document as the browser has it after the script ran.
 TEST_F(ReportProgram, IsDrawnByABrowser) {
   if (std::system("command -v chromium >/dev/null") != 0) {

@@ -1,5 +1,6 @@
 #include "host/run/report/page.h"
 
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "host/run/report/report.h"
@@ -17,11 +18,15 @@ json to_json(const std::vector<ShownItem>& items) {
 }
 
 json to_json(const Report& report) {
-  json fields = {
-      {"version", report.version}, {"comparison", cfaa::to_json(report.comparison)},
-      {"curves", json::array()},   {"groups", json::array()},
-      {"weights", json::array()},  {"listed", report.listed},
-      {"users", json::array()},    {"users_to_choose_from", report.users_to_choose_from}};
+  json fields = {{"version", report.version},
+                 {"comparison", cfaa::to_json(report.comparison)},
+                 {"curves", json::array()},
+                 {"groups", json::array()},
+                 {"weights", json::array()},
+                 {"maps", json::array()},
+                 {"listed", report.listed},
+                 {"users", json::array()},
+                 {"users_to_choose_from", report.users_to_choose_from}};
   // Metrics in the order asked for, which an object does not keep.
   for (const ComparedMetric& metric : report.comparison.rows[0].metrics) {
     fields["metrics"].push_back(metric.name);
@@ -47,6 +52,17 @@ json to_json(const Report& report) {
     }
     fields["weights"].push_back(
         {{"run", shown.run}, {"domain", shown.domain}, {"weights", weights}});
+  }
+  for (const EmbeddingMap& map : report.maps) {
+    json shown = {{"run", map.run},
+                  {"side", map.side},
+                  {"distance", map.proxy.distance},
+                  {"ids", map.ids},
+                  {"from_target", map.from_target},
+                  {"points", json::array()}};
+    // Hundredths are less than a dot.
+    for (const float value : map.points) shown["points"].push_back(std::round(value * 100) / 100.0);
+    fields["maps"].push_back(std::move(shown));
   }
   for (const ShownUser& user : report.users) {
     json lists = json::array();

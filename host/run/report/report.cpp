@@ -196,6 +196,13 @@ Report make_report(Context& context, const ReportRequest& request) {
   const Domain& domain = models[0]->domain(which);
   report.groups = all_groups(report.comparison, domain, request.metrics[0]);
 
+  for (std::size_t m = 0; m < models.size(); ++m) {
+    for (EmbeddingMap& map : map_embeddings(context, *models[m])) {
+      map.run = report.listed[m];
+      report.maps.push_back(std::move(map));
+    }
+  }
+
   const ItemTitles titles(domain);
   report.users_to_choose_from = std::ssize(drawn_users(domain, INT64_MAX));
   RecommendRequest list = request.list;

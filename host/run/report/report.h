@@ -1,7 +1,7 @@
 #pragma once
 
 // What there is to see of one or several runs on the same data, collected for a page: the
-// comparison, groups of users, learning curves, the weights of signals and users' lists.
+// comparison, groups of users, learning curves, maps of embeddings, weights of signals, lists.
 //
 //   const Report report = make_report(*context, {.runs = {"run", "baseline"}});
 //   write(report_page(report));   // one HTML file that loads nothing
@@ -14,6 +14,7 @@
 #include "host/core/context.h"
 #include "host/run/compare.h"
 #include "host/run/recommend.h"
+#include "host/run/report/embedding_map.h"
 
 namespace cfaa {
 
@@ -61,6 +62,7 @@ struct Report {
   std::vector<Curve> curves;
   std::vector<UserGroup> groups;
   std::vector<ShownWeights> weights;
+  std::vector<EmbeddingMap> maps;   // of runs that embed both domains
   std::vector<std::string> listed;  // runs that can be opened again, of several seeds the first
   std::vector<ShownUser> users;     // drawn from those with something held out
   int64_t users_to_choose_from = 0;

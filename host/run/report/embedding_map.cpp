@@ -1,0 +1,57 @@
+#include "host/run/report/embedding_map.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "host/data/keyed_draw.h"
+#include "host/eval/tsne.h"
+
+namespace cfaa {
+namespace {
+
+// All, or those with the smallest draws, in order.
+std::vector<int64_t> drawn_rows(const IdList& ids, const std::string& domain, int64_t most) {
+  std::vector<int64_t> rows(static_cast<std::size_t>(ids.size()));
+  std::iota(rows.begin(), rows.end(), int64_t{0});
+  if (ids.size() <= most) return rows;
+  const KeyedDraw draw("map", domain, 0);
+  std::sort(rows.begin(), rows.end(),
+            [&](int64_t a, int64_t b) { return draw.bits(ids[a], "") < draw.bits(ids[b], ""); });
+  rows.resize(static_cast<std::size_t>(most));
+  std::sort(rows.begin(), rows.end());
+  return rows;
+}
+
+}  // namespace
+
+std::vector<EmbeddingMap> map_embeddings(Context& context, RankingModel& model, int64_t most) {
+  if (model.domains().size() != 2) return {};
+  const bool of_signals = model.signals(kTarget) != nullptr && model.residual_share() == 0;
+  if (of_signals) return {};
+  const DomainEmbeddings embeddings[2] = {model.embed(kSource), model.embed(kTarget)};
+  if (embeddings[kSource].dim == 0 || embeddings[kTarget].dim == 0) return {};
+
+  std::vector<EmbeddingMap> maps;
+  for (const std::size_t side : {kUser, kItem}) {
+    EmbeddingMap& map = maps.emplace_back();
+    map.side = side == kUser ? "users" : "items";
+    map.proxy =
+        proxy_distance(context, embeddings[kSource].view(side), embeddings[kTarget].view(side));
+    std::vector<float> rows;
+    for (const std::size_t which : {kSource, kTarget}) {
+      const Domain& domain = model.domain(which);
+      const IdList& ids = side == kUser ? domain.users : domain.items;
+      const MatrixView<const float> all = embeddings[which].view(side);
+      for (const int64_t row : drawn_rows(ids, domain.name, most)) {
+        map.ids.emplace_back(ids[row]);
+        map.from_target.push_back(which == kTarget);
+        rows.insert(rows.end(), all.data + row * all.shape[1], all.data + (row + 1) * all.shape[1]);
+      }
+    }
+    map.points =
+        tsne(context, {rows.data(), {std::ssize(map.ids), embeddings[kTarget].dim}}).points;
+  }
+  return maps;
+}
+
+}  // namespace cfaa
