@@ -11,8 +11,8 @@
 // Gaussian has fallen to 8e-10, is left out. Whoever wants f to that accuracy relative to f itself
 // uses it where f is not much smaller than a peak.
 //
-// For targets with vectors of eight floats. Compiled once per Highway target: include it after
-// hwy/highway.h.
+// For targets with vectors of eight floats, where CFAA_GAUSS_GRID is 1. Compiled once per Highway
+// target: include it after hwy/highway.h.
 
 #if defined(CFAA_HOST_CPU_GAUSS_GRID_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef CFAA_HOST_CPU_GAUSS_GRID_INL_H_
@@ -27,12 +27,19 @@
 
 #include "hwy/highway.h"
 
+#undef CFAA_GAUSS_GRID
+#if HWY_MAX_BYTES >= 32 && !HWY_HAVE_SCALABLE
+#define CFAA_GAUSS_GRID 1
+#else
+#define CFAA_GAUSS_GRID 0
+#endif
+
+#if CFAA_GAUSS_GRID
 HWY_BEFORE_NAMESPACE();
 namespace cfaa::cpu::HWY_NAMESPACE {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-inline constexpr bool kHasGaussGrid = HWY_MAX_BYTES >= 32 && !HWY_HAVE_SCALABLE;
 inline constexpr int64_t kGridNodes = 8;   // that a point is spread to: 3 below its cell, 4 above
 inline constexpr int64_t kGridReach = 33;  // nodes
 inline constexpr int64_t kGridBlock = 16;  // nodes convolved together
@@ -191,5 +198,6 @@ HWY_INLINE float gather(const float* nodes, const GridPoints& points, int64_t i,
 
 }  // namespace cfaa::cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
+#endif  // CFAA_GAUSS_GRID
 
 #endif  // CFAA_HOST_CPU_GAUSS_GRID_INL_H_

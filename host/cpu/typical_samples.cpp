@@ -245,6 +245,14 @@ T nearest_of(const T* m, int64_t k, T point) {
   return below_is_nearer ? above[-1] : above[0];
 }
 
+// Where there is no grid.
+struct NoGrid {
+  template <class... Arguments>
+  explicit NoGrid(const Arguments&...) {}
+  bool assign() { return false; }
+};
+
+#if CFAA_GAUSS_GRID
 // Iterations of one column on a grid.
 class GridColumn {
  public:
@@ -407,15 +415,12 @@ class GridColumn {
   int64_t nodes_ = 0, begin_ = 0, end_ = 0, far_rows_ = 0;
 };
 
-// Where there is no grid.
-struct NoGrid {
-  template <class... Arguments>
-  explicit NoGrid(const Arguments&...) {}
-  bool assign() { return false; }
-};
 template <class T>
-using ColumnGrid =
-    std::conditional_t<kHasGaussGrid && std::is_same_v<T, float>, GridColumn, NoGrid>;
+using ColumnGrid = std::conditional_t<std::is_same_v<T, float>, GridColumn, NoGrid>;
+#else
+template <class T>
+using ColumnGrid = NoGrid;
+#endif
 
 // M_j = sum_i Psi_ij x_i / s_j, where s_j > 0; s_j that count as 0 become it.
 template <class T>
