@@ -6,6 +6,8 @@ from cfaa._native import Error
 
 
 def _cell(value):
+    if isinstance(value, list):
+        return ", ".join(map(str, value))
     return f"{value:.4f}" if isinstance(value, float) else "" if value is None else str(value)
 
 
@@ -31,15 +33,21 @@ class Table(list):
     def columns(self):
         return list(dict.fromkeys(key for row in self for key in row))
 
-    def _rows(self):
-        columns = self.columns()
-        return [[row.get(column) for column in columns] for row in self]
+    def shown_columns(self):
+        return self.columns()
+
+    def _shown(self):
+        columns = self.shown_columns()
+        return columns, [[row.get(column) for column in columns] for row in self]
+
+    def _caption(self):
+        return ""
 
     def _repr_html_(self):
-        return html_table(self.columns(), self._rows())
+        return html_table(*self._shown(), caption=self._caption())
 
     def __str__(self):
-        return text_table(self.columns(), self._rows())
+        return text_table(*self._shown())
 
     def to_pandas(self):
         """A pandas.DataFrame; pandas must be installed."""
@@ -82,8 +90,12 @@ class Recommendation(Table):
     def items(self):
         return [row["item"] for row in self]
 
-    def _repr_html_(self):
-        return html_table(self.columns(), self._rows(), caption=f"for {self.user}")
+    def shown_columns(self):
+        order = ("rank", "item", "title", "score", "signal", "because", "review")
+        return [column for column in order if any(row.get(column) for row in self)]
+
+    def _caption(self):
+        return f"for {self.user}"
 
 
 class Comparison(Table):
