@@ -1,24 +1,16 @@
 #include "host/run/report/embedding_map.h"
 
-#include <algorithm>
 #include <numeric>
 
-#include "host/data/keyed_draw.h"
 #include "host/eval/tsne.h"
+#include "host/run/report/drawn_rows.h"
 
 namespace cfaa {
 namespace {
 
-// All, or those with the smallest draws, in order.
-std::vector<int64_t> drawn_rows(const IdList& ids, const std::string& domain, int64_t most) {
+std::vector<int64_t> all_rows(const IdList& ids) {
   std::vector<int64_t> rows(static_cast<std::size_t>(ids.size()));
   std::iota(rows.begin(), rows.end(), int64_t{0});
-  if (ids.size() <= most) return rows;
-  const KeyedDraw draw("map", domain, 0);
-  std::sort(rows.begin(), rows.end(),
-            [&](int64_t a, int64_t b) { return draw.bits(ids[a], "") < draw.bits(ids[b], ""); });
-  rows.resize(static_cast<std::size_t>(most));
-  std::sort(rows.begin(), rows.end());
   return rows;
 }
 
@@ -42,7 +34,8 @@ std::vector<EmbeddingMap> map_embeddings(Context& context, RankingModel& model, 
       const Domain& domain = model.domain(which);
       const IdList& ids = side == kUser ? domain.users : domain.items;
       const MatrixView<const float> all = embeddings[which].view(side);
-      for (const int64_t row : drawn_rows(ids, domain.name, most)) {
+      const KeyedDraw draw("map", domain.name, 0);
+      for (const int64_t row : drawn_rows(all_rows(ids), ids, draw, most)) {
         map.ids.emplace_back(ids[row]);
         map.from_target.push_back(which == kTarget);
         rows.insert(rows.end(), all.data + row * all.shape[1], all.data + (row + 1) * all.shape[1]);

@@ -11,10 +11,9 @@
 #include "host/core/error.h"
 #include "host/core/version.h"
 #include "host/data/item_titles.h"
-#include "host/data/keyed_draw.h"
 #include "host/eval/user_metrics_file.h"
 #include "host/io/json_file.h"
-#include "host/run/result.h"
+#include "host/run/report/drawn_rows.h"
 #include "host/run/run.h"
 #include "host/run/signal_fit_file.h"
 
@@ -147,29 +146,23 @@ std::vector<UserGroup> all_groups(const Comparison& comparison, const Domain& do
 std::vector<ShownItem> items_of(const SplitRows& rows, int32_t user, const Domain& domain,
                                 const ItemTitles& titles) {
   std::vector<ShownItem> items;
-  for (std::size_t row = 0; row < rows.user.size(); ++row) {
-    if (rows.user[row] != user || rows.label[row] != 1) continue;
+  const auto [first, last] = std::equal_range(rows.user.begin(), rows.user.end(), user);
+  for (auto at = first; at != last; ++at) {
+    const auto row = static_cast<std::size_t>(at - rows.user.begin());
+    if (rows.label[row] != 1) continue;
     items.push_back(
         {std::string(domain.items[rows.item[row]]), std::string(titles[rows.item[row]])});
   }
   return items;
 }
 
-// Users with something held out; of more than `most` those with the smallest draws.
-std::vector<int32_t> drawn_users(const Domain& domain, int64_t most) {
+std::vector<int32_t> users_with_something_held_out(const Domain& domain) {
   std::vector<int32_t> users;
   for (std::size_t row = 0; row < domain.test.user.size(); ++row) {
     if (domain.test.label[row] == 1) users.push_back(domain.test.user[row]);
   }
   std::sort(users.begin(), users.end());
   users.erase(std::unique(users.begin(), users.end()), users.end());
-  if (std::ssize(users) <= most) return users;
-  const KeyedDraw draw("report", domain.name, 0);
-  std::sort(users.begin(), users.end(), [&](int32_t a, int32_t b) {
-    return draw.bits(domain.users[a], "") < draw.bits(domain.users[b], "");
-  });
-  users.resize(static_cast<std::size_t>(most));
-  std::sort(users.begin(), users.end());
   return users;
 }
 
@@ -204,10 +197,12 @@ Report make_report(Context& context, const ReportRequest& request) {
   }
 
   const ItemTitles titles(domain);
-  report.users_to_choose_from = std::ssize(drawn_users(domain, INT64_MAX));
+  const std::vector<int32_t> users = users_with_something_held_out(domain);
+  report.users_to_choose_from = std::ssize(users);
   RecommendRequest list = request.list;
   list.domain = request.domain;
-  for (const int32_t user : drawn_users(domain, request.users)) {
+  const KeyedDraw draw("report", domain.name, 0);
+  for (const int32_t user : drawn_rows(users, domain.users, draw, request.users)) {
     ShownUser& shown = report.users.emplace_back();
     shown.user = std::string(domain.users[user]);
     shown.history = items_of(domain.train, user, domain, titles);
