@@ -1,5 +1,7 @@
 #include "host/run/report/page.h"
 
+#include <fmt/format.h>
+
 #include <cmath>
 #include <nlohmann/json.hpp>
 
@@ -94,8 +96,12 @@ std::string script_text(const json& value) {
 
 std::string report_page(const Report& report) {
   std::string page(kReportPage);
-  constexpr std::string_view place = "REPORT_DATA";
-  page.replace(page.find(place), place.size(), script_text(to_json(report)));
+  const auto put = [&](std::string_view place, const std::string& text) {
+    page.replace(page.find(place), place.size(), text);
+  };
+  put("PAGE_STYLE", std::string(kPageStyle));
+  put("REPORT_SCRIPT", fmt::format("{}\n{}\n{}", kPageElements, kReportCharts, kReportScript));
+  put("REPORT_DATA", script_text(to_json(report)));
   return page;
 }
 

@@ -1,69 +1,5 @@
-<!doctype html>
-<!-- cfaa_gpu report -->
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta http-equiv="Content-Security-Policy"
-      content="default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'">
-<title>cfaa_gpu report</title>
-<style>
-  :root {
-    color-scheme: light dark;
-    --page: #fff; --ink: #1b1f24; --faint: #5b6570; --line: #d5dae0; --panel: #f5f7f9;
-    --hit: #0a6b3d;
-  }
-  @media (prefers-color-scheme: dark) {
-    :root { --page: #14181d; --ink: #e6eaee; --faint: #9aa5b1; --line: #37404a; --panel: #1d232a;
-            --hit: #5fd19a; }
-  }
-  @media print { .actions, .chooser { display: none; } section { break-inside: avoid; } }
-  * { box-sizing: border-box; }
-  body { margin: 0 auto; padding: 1rem; max-width: 76rem; background: var(--page);
-         color: var(--ink); font: 16px/1.5 system-ui, sans-serif; }
-  h1 { font-size: 1.5rem; margin: 0; }
-  h2 { font-size: 1.15rem; margin: 2.2rem 0 .4rem; }
-  p, figcaption { color: var(--faint); margin: .3rem 0; max-width: 48rem; }
-  nav a { margin-right: 1rem; }
-  a { color: inherit; }
-  :focus-visible { outline: 3px solid #4a90d9; outline-offset: 2px; }
-  .scroll { overflow-x: auto; }
-  table { border-collapse: collapse; margin: .6rem 0; font-variant-numeric: tabular-nums; }
-  caption { text-align: left; color: var(--faint); padding-bottom: .3rem; }
-  th, td { text-align: left; padding: .25rem .8rem .25rem 0; border-bottom: 1px solid var(--line);
-           vertical-align: top; }
-  td.number, th.number { text-align: right; white-space: nowrap; }
-  td.best { font-weight: 700; }
-  figure { margin: .8rem 0; }
-  .charts { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(22rem, 100%), 1fr));
-            gap: 1rem; }
-  svg { width: 100%; height: auto; background: var(--panel); border-radius: .4rem; }
-  svg text { fill: var(--faint); font: 12px system-ui, sans-serif; }
-  svg .axis { stroke: var(--line); }
-  .legend { display: flex; flex-wrap: wrap; gap: .2rem 1rem; margin: .4rem 0; }
-  .legend i { display: inline-block; width: 1.4rem; height: .3rem; margin-right: .4rem;
-              vertical-align: middle; }
-  button, select, input { font: inherit; color: inherit; background: var(--panel);
-                          border: 1px solid var(--line); border-radius: .3rem;
-                          padding: .2rem .6rem; }
-  .actions button { font-size: .85rem; margin-right: .4rem; }
-  .hit { color: var(--hit); font-weight: 600; }
-  .words { color: var(--faint); font-size: .92rem; }
-  .lists { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(24rem, 100%), 1fr));
-           gap: 0 2rem; }
-  ol { padding-left: 1.6rem; }
-</style>
-</head>
-<body>
-<header>
-  <h1>cfaa_gpu report</h1>
-  <p id="about"></p>
-  <nav aria-label="Sections" id="contents"></nav>
-</header>
-<main id="main"></main>
-<script type="application/json" id="data">REPORT_DATA</script>
-<script>
-"use strict";
+// The sections of a report, made of the data that stands in its page.
+
 const data = JSON.parse(document.getElementById("data").textContent);
 const main = document.getElementById("main");
 const runs = data.comparison.rows.map(row => row.run);
@@ -82,55 +18,7 @@ function shortNames(paths) {
 }
 const colour = run => colours[runs.indexOf(run) % colours.length];
 
-// element("td", {class: "number"}, "text", child...): text is never read as HTML.
-function element(name, attributes, ...children) {
-  const made = document.createElement(name);
-  for (const [key, value] of Object.entries(attributes || {})) made.setAttribute(key, value);
-  made.append(...children);
-  return made;
-}
-function drawn(name, attributes, ...children) {
-  const made = document.createElementNS("http://www.w3.org/2000/svg", name);
-  for (const [key, value] of Object.entries(attributes || {})) made.setAttribute(key, value);
-  made.append(...children);
-  return made;
-}
-function section(id, title, text) {
-  const made = element("section", {id, "aria-labelledby": id + "-title"},
-                       element("h2", {id: id + "-title"}, title), element("p", null, text));
-  document.getElementById("contents").append(element("a", {href: "#" + id}, title));
-  main.append(made);
-  return made;
-}
 
-function save(name, type, text) {
-  const link = element("a", {download: name, href: URL.createObjectURL(new Blob([text], {type}))});
-  link.click();
-  URL.revokeObjectURL(link.href);
-}
-// A cell that a spreadsheet shows and does not compute.
-function cell(value) {
-  const text = String(value);
-  const safe = typeof value === "string" && /^[=+\-@\t\r]/.test(text) ? "'" + text : text;
-  return /[",\n]/.test(safe) ? '"' + safe.replaceAll('"', '""') + '"' : safe;
-}
-function actions(name, header, rows, picture) {
-  const made = element("div", {class: "actions"});
-  const csv = element("button", {type: "button"}, "data as CSV");
-  csv.onclick = () => save(name + ".csv", "text/csv",
-                           [header, ...rows()].map(row => row.map(cell).join(",")).join("\n") + "\n");
-  made.append(csv);
-  if (picture) {
-    const svg = element("button", {type: "button"}, "picture as SVG");
-    svg.onclick = () => save(name + ".svg", "image/svg+xml",
-                             new XMLSerializer().serializeToString(picture()));
-    made.append(svg);
-  }
-  return made;
-}
-const shown = value => value === 0 ? "0" : Math.abs(value) < 1e-3 || Math.abs(value) >= 1e5
-  ? value.toExponential(1) : String(Number(value.toPrecision(3)));
-const fixed = value => value.toFixed(4);
 const stars = p => p < .001 ? "***" : p < .01 ? "**" : p < .05 ? "*" : "";
 
 function compared() {
@@ -172,40 +60,6 @@ function legend(of) {
     element("i", {style: "background:" + colour(run)}), names[run])));
 }
 
-// Lines with the spread of several seeds as a band: mean, least and most at each step.
-function lineChart(title, series) {
-  const width = 480, height = 260, left = 58, right = 14, top = 26, bottom = 34;
-  const xs = series.flatMap(s => s.points.map(p => p.x));
-  const ys = series.flatMap(s => s.points.flatMap(p => [p.low, p.high]));
-  const [x0, x1, y0, y1] = [Math.min(...xs), Math.max(...xs), Math.min(...ys), Math.max(...ys)];
-  const x = v => left + (width - left - right) * (x1 > x0 ? (v - x0) / (x1 - x0) : .5);
-  const y = v => height - bottom - (height - top - bottom) * (y1 > y0 ? (v - y0) / (y1 - y0) : .5);
-  const svg = drawn("svg", {viewBox: `0 0 ${width} ${height}`, role: "img"},
-                    drawn("title", null, title), drawn("text", {x: left, y: 16}, title));
-  for (const part of [0, .5, 1]) {
-    const value = y0 + part * (y1 - y0);
-    svg.append(drawn("line", {class: "axis", x1: left, x2: width - right, y1: y(value), y2: y(value)}),
-               drawn("text", {x: left - 6, y: y(value) + 4, "text-anchor": "end"}, shown(value)));
-  }
-  for (const value of x1 > x0 ? [x0, x1] : [x0]) {
-    svg.append(drawn("text", {x: x(value), y: height - 12, "text-anchor": "middle"}, shown(value)));
-  }
-  svg.append(drawn("text", {x: (left + width - right) / 2, y: height - 12, "text-anchor": "middle"},
-                   "step"));
-  for (const s of series) {
-    if (s.points.some(p => p.high > p.low)) {
-      const edge = [...s.points.map(p => `${x(p.x)},${y(p.high)}`),
-                    ...[...s.points].reverse().map(p => `${x(p.x)},${y(p.low)}`)];
-      svg.append(drawn("polygon", {points: edge.join(" "), fill: colour(s.run), opacity: .2}));
-    }
-    const line = drawn("polyline", {points: s.points.map(p => `${x(p.x)},${y(p.mean)}`).join(" "),
-                                    fill: "none", stroke: colour(s.run), "stroke-width": 2});
-    line.append(drawn("title", null, `${names[s.run]}: ${shown(s.points.at(-1).mean)} at the end`));
-    svg.append(line);
-  }
-  return svg;
-}
-
 function curves() {
   if (data.curves.length === 0) return;
   const made = section("curves", "Learning curves",
@@ -238,27 +92,6 @@ function curves() {
               () => picture)));
   }
   made.append(charts);
-}
-
-// Horizontal bars: {label, value, error, colour}.
-function barChart(title, bars) {
-  const row = 24, left = 190, width = 560, top = 30, height = top + row * bars.length + 10;
-  const most = Math.max(1e-12, ...bars.map(b => b.value + (b.error || 0)));
-  const x = v => left + (width - left - 70) * Math.max(0, v) / most;
-  const svg = drawn("svg", {viewBox: `0 0 ${width} ${height}`, role: "img"},
-                    drawn("title", null, title), drawn("text", {x: 12, y: 18}, title));
-  bars.forEach((bar, i) => {
-    const y = top + row * i;
-    svg.append(drawn("text", {x: left - 8, y: y + 14, "text-anchor": "end"}, bar.label),
-               drawn("rect", {x: left, y: y + 3, width: x(bar.value) - left, height: row - 9,
-                              fill: bar.colour}));
-    if (bar.error) {
-      svg.append(drawn("line", {x1: x(bar.value - bar.error), x2: x(bar.value + bar.error),
-                                y1: y + 10, y2: y + 10, stroke: "currentColor"}));
-    }
-    svg.append(drawn("text", {x: x(bar.value + (bar.error || 0)) + 6, y: y + 14}, shown(bar.value)));
-  });
-  return svg;
 }
 
 function groups() {
@@ -298,21 +131,6 @@ function maps() {
   }
   made.append(charts);
 }
-function scatter(title, map) {
-  const size = 440, top = 30, edge = 12;
-  const xs = map.points.filter((_, i) => i % 2 === 0), ys = map.points.filter((_, i) => i % 2 === 1);
-  const least = [Math.min(...xs), Math.min(...ys)];
-  const spread = Math.max(Math.max(...xs) - least[0], Math.max(...ys) - least[1]) || 1;
-  const at = (value, axis) => edge + (size - 2 * edge) * (value - least[axis]) / spread;
-  const svg = drawn("svg", {viewBox: `0 0 ${size} ${size + top}`, role: "img"},
-                    drawn("title", null, title), drawn("text", {x: edge, y: 18}, title));
-  map.ids.forEach((id, i) => svg.append(
-    drawn("circle", {cx: at(xs[i], 0).toFixed(1), cy: (top + at(ys[i], 1)).toFixed(1), r: 2.5,
-                     fill: colours[map.from_target[i] ? 1 : 0], "fill-opacity": .6},
-          drawn("title", null, id))));
-  return svg;
-}
-
 function signals() {
   if (data.weights.length === 0) return;
   const made = section("signals", "Signals",
@@ -387,6 +205,3 @@ document.getElementById("about").textContent =
   `cfaa_gpu ${data.version}`;
 for (const part of [compared, curves, groups, maps, signals, lists]) part();
 document.getElementById(location.hash.slice(1))?.scrollIntoView();  // made after it was asked for
-</script>
-</body>
-</html>

@@ -1,0 +1,17 @@
+# cfaa_embed_texts(SOURCES HEADER FOLDER NAME FILE [NAME FILE]...): appends to the list SOURCES a
+# source file that defines each `std::string_view NAME` of HEADER as the text of FOLDER/FILE.
+function(cfaa_embed_texts sources header folder)
+  set(text "#include \"${header}\"\n\nnamespace cfaa {\n\n")
+  math(EXPR last "${ARGC} - 1")
+  foreach(i RANGE 3 ${last} 2)
+    math(EXPR next "${i} + 1")
+    set(file ${folder}/${ARGV${next}})
+    file(READ ${file} content)
+    set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${file})
+    string(APPEND text "const std::string_view ${ARGV${i}} = R\"embedded(${content})embedded\";\n\n")
+  endforeach()
+  string(REPLACE "/" "_" name ${folder})
+  set(made ${PROJECT_BINARY_DIR}/generated/${name}.cpp)
+  file(CONFIGURE OUTPUT ${made} CONTENT "${text}}  // namespace cfaa\n" @ONLY)
+  set(${sources} ${${sources}} ${made} PARENT_SCOPE)
+endfunction()
