@@ -30,24 +30,38 @@ std::string close_ids(const IdList& ids, const std::string& user) {
   return fmt::format("users.tsv lists {}, the first of which is '{}'", ids.size(), ids[0]);
 }
 
-// Of the items the user knows, those whose embeddings are nearest to a recommended one.
-std::vector<int32_t> reasons(const DomainEmbeddings& embeddings, std::span<const int32_t> known,
-                             int32_t item) {
+int32_t user_row(const RankingModel& model, std::size_t which, const std::string& user) {
+  const Domain& domain = model.domain(which);
+  const int64_t found = domain.users.find(user);
+  if (found >= 0) return static_cast<int32_t>(found);
+  for (const std::size_t other : model.domains()) {
+    const Domain& its = model.domain(other);
+    if (its.users.find(user) < 0) continue;
+    throw Error(fmt::format("--user {}: is a user of the {} domain; give --domain {}", user,
+                            its.name, its.name));
+  }
+  throw Error(fmt::format("--user {}: is not a user of the {} domain; {}", user, domain.name,
+                          close_ids(domain.users, user)));
+}
+
+double cosine(const DomainEmbeddings& embeddings, int32_t a, int32_t b) {
   const auto dim = static_cast<std::size_t>(embeddings.dim);
-  const auto row = [&](int32_t i) {
-    return embeddings.z[kItem].data() + static_cast<std::size_t>(i) * dim;
-  };
-  const auto cosine = [&](int32_t a, int32_t b) {
-    double ab = 0, aa = 0, bb = 0;
-    for (std::size_t c = 0; c < dim; ++c) {
-      ab += static_cast<double>(row(a)[c]) * row(b)[c];
-      aa += static_cast<double>(row(a)[c]) * row(a)[c];
-      bb += static_cast<double>(row(b)[c]) * row(b)[c];
-    }
-    return ab / std::sqrt(std::max(aa * bb, 1e-300));
-  };
+  const float* x = embeddings.z[kItem].data() + static_cast<std::size_t>(a) * dim;
+  const float* y = embeddings.z[kItem].data() + static_cast<std::size_t>(b) * dim;
+  double xy = 0, xx = 0, yy = 0;
+  for (std::size_t c = 0; c < dim; ++c) {
+    xy += static_cast<double>(x[c]) * y[c];
+    xx += static_cast<double>(x[c]) * x[c];
+    yy += static_cast<double>(y[c]) * y[c];
+  }
+  return xy / std::sqrt(std::max(xx * yy, 1e-300));
+}
+
+// Of the items the user knows, those whose embeddings are nearest to a recommended one.
+std::vector<int32_t> nearest_known(const DomainEmbeddings& embeddings,
+                                   std::span<const int32_t> known, int32_t item) {
   std::vector<std::pair<double, int32_t>> order;
-  for (const int32_t other : known) order.emplace_back(-cosine(item, other), other);
+  for (const int32_t other : known) order.emplace_back(-cosine(embeddings, item, other), other);
   std::sort(order.begin(), order.end());
   std::vector<int32_t> nearest;
   for (std::size_t i = 0; i < std::min<std::size_t>(2, order.size()); ++i) {
@@ -56,129 +70,183 @@ std::vector<int32_t> reasons(const DomainEmbeddings& embeddings, std::span<const
   return nearest;
 }
 
-// A domain's items, ranked.
-class Ranking {
- public:
-  Ranking(Context& context, RankingModel& model, const RecommendRequest& request)
-      : context_(context),
-        which_(domain_index(request.domain)),
-        domain_(model.domain(which_)),
-        signals_(model.signals(which_)),
-        scorer_(model.ranking(which_)),
-        held_out_(make_held_out(domain_, Split::test, Mask::train_valid)) {
-    options_.k = std::min(request.top, domain_.items.size());
-    has_model_ = signals_ == nullptr || model.residual_share() > 0;
-    if (has_model_) embeddings_ = model.embed(which_);
+}  // namespace
+
+struct Recommender::State {
+  State(RankingModel& of, const std::string& name)
+      : model(of),
+        which(domain_index(name)),
+        domain(of.domain(which)),
+        signals(of.signals(which)),
+        scorer(of.ranking(which)),
+        held_out(make_held_out(domain, Split::test, Mask::train_valid)),
+        titles(domain),
+        words(domain),
+        has_model(signals == nullptr || of.residual_share() > 0) {
+    if (has_model) embeddings = of.embed(which);
   }
 
-  Lists lists(std::span<const int32_t> users) const {
-    return scorer_.rank(context_, users, held_out_.masked, options_);
+  Lists lists(Context& context, std::span<const int32_t> users, int64_t top) const {
+    RankingOptions options;
+    options.k = std::min(top, domain.items.size());
+    return scorer.rank(context, users, held_out.masked, options);
   }
 
   // Row `row` of `lists`.
   Recommendation recommendation(const Lists& lists, std::size_t row) const {
     const int32_t user = lists.user[row];
-    Recommendation list{std::string(domain_.users[user]),
-                        static_cast<int64_t>(held_out_.masked.of(user).size()),
-                        {}};
-    const auto k = static_cast<std::size_t>(lists.k);
-    for (std::size_t i = row * k; i < (row + 1) * k && lists.item[i] >= 0; ++i) {
-      list.items.push_back(
-          {std::string(domain_.items[lists.item[i]]), "", lists.score[i], "", "", {}, {}});
+    Recommendation list{
+        std::string(domain.users[user]), static_cast<int64_t>(held_out.masked.of(user).size()), {}};
+    for (const int32_t item : lists.of(row)) {
+      if (item < 0) break;
+      const std::size_t at = row * static_cast<std::size_t>(lists.k) + list.items.size();
+      list.items.push_back({std::string(domain.items[item]),
+                            std::string(titles[item]),
+                            lists.score[at],
+                            "",
+                            "",
+                            {},
+                            {}});
     }
     return list;
   }
 
+  // `list` is that of the one user of `lists`.
   void add_reasons(const Lists& lists, Recommendation& list) const {
-    const ReviewWords words(domain_);
-    const ItemTitles titles(domain_);
-    for (std::size_t i = 0; i < list.items.size(); ++i) {
+    const int32_t user = lists.user[0];
+    const std::span<const int32_t> items = lists.of(0).first(list.items.size());
+    std::vector<SignalReason> reasons;
+    std::vector<double> raised;
+    if (signals != nullptr) {
+      reasons = signals->reasons(user, items);
+      if (has_model) raised = raised_by_model(user, items);
+    }
+    for (std::size_t i = 0; i < items.size(); ++i) {
       RecommendedItem& recommended = list.items[i];
-      recommended.title = std::string(titles[lists.item[i]]);
-      recommended.words = words.of_item(lists.item[i]);
+      recommended.words = words.of_item(items[i]);
       std::vector<int32_t> own;
-      bool of_model = has_model_;
-      if (signals_ != nullptr) {
-        SignalReason reason = signals_->reason(lists.user[0], lists.item[i]);
-        of_model = has_model_ && raised_by_model(lists.user[0], lists.item[i]) > reason.raised;
-        recommended.signal = of_model ? "model" : name_of(reason.signal);
+      bool of_model = has_model;
+      if (signals != nullptr) {
+        of_model = has_model && raised[i] > reasons[i].raised;
+        recommended.signal = of_model ? "model" : name_of(reasons[i].signal);
         if (!of_model) {
-          recommended.because = std::move(reason.words);
-          own = std::move(reason.items);
+          recommended.because = std::move(reasons[i].words);
+          own = std::move(reasons[i].items);
         }
       }
-      if (of_model && embeddings_.dim > 0) {
-        own = reasons(embeddings_, held_out_.masked.of(lists.user[0]), lists.item[i]);
+      if (of_model && embeddings.dim > 0) {
+        own = nearest_known(embeddings, held_out.masked.of(user), items[i]);
       }
       for (const int32_t item : own) {
-        recommended.because.emplace_back(domain_.items[item]);
-        recommended.own_words.push_back(words.of(lists.user[0], item));
+        recommended.because.emplace_back(domain.items[item]);
+        recommended.own_words.push_back(words.of(user, item));
       }
     }
   }
 
- private:
-  // What the residual adds to an item's score, less its mean over all items.
-  double raised_by_model(int32_t user, int32_t item) const {
-    std::vector<int32_t> items(static_cast<std::size_t>(domain_.items.size()));
+  // What the residual adds to each item's score, less its mean over all items.
+  std::vector<double> raised_by_model(int32_t user, std::span<const int32_t> chosen) const {
+    std::vector<int32_t> items(static_cast<std::size_t>(domain.items.size()));
     std::iota(items.begin(), items.end(), 0);
     std::vector<double> both(items.size()), alone(items.size());
-    scorer_.score(user, items, both.data());
-    signals_->scores().score(user, items, alone.data());
+    scorer.score(user, items, both.data());
+    signals->scores().score(user, items, alone.data());
     double mean = 0;
     for (std::size_t i = 0; i < items.size(); ++i) {
       mean += (both[i] - alone[i]) / static_cast<double>(items.size());
     }
-    const auto at = static_cast<std::size_t>(item);
-    return both[at] - alone[at] - mean;
+    std::vector<double> raised;
+    for (const int32_t item : chosen) {
+      const auto at = static_cast<std::size_t>(item);
+      raised.push_back(both[at] - alone[at] - mean);
+    }
+    return raised;
   }
 
-  Context& context_;
-  std::size_t which_;
-  const Domain& domain_;
-  const SignalModel* signals_;   // null in a run of CFAA
-  bool has_model_ = false;       // whether embeddings take part in the score
-  DomainEmbeddings embeddings_;  // of that model
-  const Scorer& scorer_;
-  HeldOut held_out_;
-  RankingOptions options_;
+  RankingModel& model;
+  std::size_t which;
+  const Domain& domain;
+  const SignalModel* signals;  // null in a run of CFAA
+  const Scorer& scorer;
+  HeldOut held_out;
+  ItemTitles titles;
+  ReviewWords words;
+  bool has_model;               // whether embeddings take part in the score
+  DomainEmbeddings embeddings;  // of that model
 };
 
-}  // namespace
+Recommender::Recommender(RankingModel& model, const std::string& domain)
+    : state_(std::make_unique<State>(model, domain)) {}
+Recommender::~Recommender() = default;
+
+const Domain& Recommender::domain() const {
+  return state_->domain;
+}
+
+std::string_view Recommender::title(int32_t item) const {
+  return state_->titles[item];
+}
+
+int32_t Recommender::find_user(const std::string& user) const {
+  return user_row(state_->model, state_->which, user);
+}
+
+Recommendation Recommender::recommend(Context& context, int32_t user, int64_t top,
+                                      bool reasons) const {
+  const Lists lists = state_->lists(context, {&user, 1}, top);
+  Recommendation list = state_->recommendation(lists, 0);
+  if (reasons) state_->add_reasons(lists, list);
+  return list;
+}
+
+void Recommender::recommend_all(Context& context, int64_t top,
+                                const std::function<void(const Recommendation&)>& take) const {
+  std::vector<int32_t> users(static_cast<std::size_t>(state_->domain.users.size()));
+  std::iota(users.begin(), users.end(), 0);
+  const Lists lists = state_->lists(context, users, top);
+  for (std::size_t row = 0; row < users.size(); ++row) take(state_->recommendation(lists, row));
+}
+
+std::vector<SimilarItem> Recommender::similar(int32_t item, int64_t top) const {
+  std::vector<std::pair<double, int32_t>> order;  // by less the score, then the item
+  if (state_->signals != nullptr) {
+    const SparseRows& votes = state_->signals->scores().right();
+    const auto others = votes.columns_of(item);
+    const auto values = votes.values_of(item);
+    for (std::size_t e = 0; e < others.size(); ++e) {
+      if (others[e] != item && values[e] > 0) order.emplace_back(-double{values[e]}, others[e]);
+    }
+  } else if (state_->embeddings.dim > 0) {
+    for (int32_t other = 0; other < state_->domain.items.size(); ++other) {
+      if (other != item) order.emplace_back(-cosine(state_->embeddings, item, other), other);
+    }
+  } else {
+    throw Error(
+        fmt::format("{}: has no measure of how alike two items are; ask a run of signals "
+                    "or of embeddings",
+                    state_->model.directory().name()));
+  }
+  const auto count = std::min<std::size_t>(order.size(), static_cast<std::size_t>(top));
+  std::partial_sort(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(count), order.end());
+  std::vector<SimilarItem> similar;
+  for (std::size_t i = 0; i < count; ++i) {
+    const int32_t other = order[i].second;
+    similar.push_back({std::string(state_->domain.items[other]), std::string(state_->titles[other]),
+                       -order[i].first});
+  }
+  return similar;
+}
 
 Recommendation recommend(Context& context, RankingModel& model, const std::string& user,
                          const RecommendRequest& request) {
-  const std::size_t which = domain_index(request.domain);
-  const IdList& users = model.domain(which).users;
-  const int64_t found = users.find(user);
-  if (found < 0) {
-    for (const std::size_t other : model.domains()) {
-      const Domain& domain = model.domain(other);
-      if (domain.users.find(user) < 0) continue;
-      throw Error(fmt::format("--user {}: is a user of the {} domain; give --domain {}", user,
-                              domain.name, domain.name));
-    }
-    throw Error(fmt::format("--user {}: is not a user of the {} domain; {}", user, request.domain,
-                            close_ids(users, user)));
-  }
-  const Ranking ranking(context, model, request);
-  const auto index = static_cast<int32_t>(found);
-  const Lists lists = ranking.lists({&index, 1});
-  Recommendation list = ranking.recommendation(lists, 0);
-  ranking.add_reasons(lists, list);
-  return list;
+  // Before all that a list needs is made.
+  const int32_t row = user_row(model, domain_index(request.domain), user);
+  return Recommender(model, request.domain).recommend(context, row, request.top);
 }
 
 void recommend_all(Context& context, RankingModel& model, const RecommendRequest& request,
                    const std::function<void(const Recommendation&)>& take) {
-  std::vector<int32_t> users(
-      static_cast<std::size_t>(model.domain(domain_index(request.domain)).users.size()));
-  std::iota(users.begin(), users.end(), 0);
-  const Ranking ranking(context, model, request);
-  const Lists lists = ranking.lists(users);
-  for (std::size_t row = 0; row < lists.user.size(); ++row) {
-    take(ranking.recommendation(lists, row));
-  }
+  Recommender(model, request.domain).recommend_all(context, request.top, take);
 }
 
 }  // namespace cfaa

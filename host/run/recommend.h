@@ -8,7 +8,9 @@
 //   list.items[0].item, list.items[0].score
 
 #include <functional>
+#include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "host/core/context.h"
@@ -39,11 +41,46 @@ struct Recommendation {
   std::vector<RecommendedItem> items;  // best first
 };
 
-// Error where the domain has no such user.
+struct SimilarItem {
+  std::string item;
+  std::string title;  // "" where the data have none
+  double score = 0;
+};
+
+// The lists of one domain, with all that is needed for them made once: for those who ask often.
+// `model` must outlive it. What is const may be called from several threads at a time, each with a
+// context of its own on the model's device.
+class Recommender {
+ public:
+  explicit Recommender(RankingModel& model, const std::string& domain = "target");
+  ~Recommender();
+
+  const Domain& domain() const;
+  std::string_view title(int32_t item) const;  // "" where it has none
+
+  // The row of users.tsv; Error, naming one that is close, where there is no such user.
+  int32_t find_user(const std::string& user) const;
+
+  // The `top` best of a row of users.tsv; without reasons there are items, titles and scores.
+  Recommendation recommend(Context& context, int32_t user, int64_t top, bool reasons = true) const;
+
+  // Every user's, in the order of users.tsv, handed over one by one, without words and reasons.
+  void recommend_all(Context& context, int64_t top,
+                     const std::function<void(const Recommendation&)>& take) const;
+
+  // The items that liking this one raises most by the signals of a run, their popularity left out;
+  // without signals those with the nearest embeddings, by cosine. The best first, at most `top`.
+  // Error where the model has neither.
+  std::vector<SimilarItem> similar(int32_t item, int64_t top) const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+// Those of a Recommender that is made for one call.
 Recommendation recommend(Context& context, RankingModel& model, const std::string& user,
                          const RecommendRequest& request = {});
-
-// Every user's, in the order of users.tsv, handed over one by one, without words and reasons.
 void recommend_all(Context& context, RankingModel& model, const RecommendRequest& request,
                    const std::function<void(const Recommendation&)>& take);
 

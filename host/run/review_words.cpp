@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <numeric>
 
 #include "host/text/sentences.h"
 
@@ -51,6 +52,17 @@ Language language_of(std::string_view text) {
 ReviewWords::ReviewWords(const Domain& domain) : domain_(domain) {
   const std::filesystem::path path = domain.text_path(Split::train);
   if (std::filesystem::exists(path)) text_.emplace(path);
+  const SplitRows& rows = domain_.train;
+  offset_.resize(static_cast<std::size_t>(domain_.items.size()) + 1);
+  for (std::size_t row = 0; row < rows.item.size(); ++row) {
+    if (rows.label[row] > 0) ++offset_[static_cast<std::size_t>(rows.item[row]) + 1];
+  }
+  std::partial_sum(offset_.begin(), offset_.end(), offset_.begin());
+  rows_.resize(offset_.back());
+  std::vector<std::size_t> next(offset_.begin(), offset_.end() - 1);
+  for (std::size_t row = 0; row < rows.item.size(); ++row) {
+    if (rows.label[row] > 0) rows_[next[static_cast<std::size_t>(rows.item[row])]++] = row;
+  }
 }
 
 std::string ReviewWords::of(int32_t user, int32_t item) const {
@@ -64,10 +76,9 @@ std::string ReviewWords::of(int32_t user, int32_t item) const {
 }
 
 std::string ReviewWords::of_item(int32_t item) const {
-  const SplitRows& rows = domain_.train;
-  for (std::size_t row = 0; row < rows.item.size(); ++row) {
-    if (rows.item[row] != item || rows.label[row] <= 0) continue;
-    std::string words = sentence(static_cast<int64_t>(row));
+  const auto i = static_cast<std::size_t>(item);
+  for (std::size_t at = offset_[i]; at < offset_[i + 1]; ++at) {
+    std::string words = sentence(static_cast<int64_t>(rows_[at]));
     if (!words.empty()) return words;
   }
   return "";

@@ -13,7 +13,7 @@
 namespace cfaa {
 
 // Of a domain's training reviews. Sentences are the first of a review, cut to `kMostCharacters`,
-// without control characters; "" where there is no text.
+// without control characters; "" where there is no text. From several threads at a time.
 class ReviewWords {
  public:
   static constexpr int kMostCharacters = 52;
@@ -30,6 +30,8 @@ class ReviewWords {
 
   const Domain& domain_;
   std::optional<ReviewTextFile> text_;
+  // Positive rows by item: those of item i are rows_[offset_[i]] ... rows_[offset_[i + 1] - 1].
+  std::vector<std::size_t> offset_, rows_;
 };
 
 }  // namespace cfaa

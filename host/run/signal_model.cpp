@@ -249,26 +249,38 @@ std::unique_ptr<Scorer> SignalModel::scorer() const {
   return make_scorer(scores_);
 }
 
-SignalReason SignalModel::reason(int32_t user, int32_t item) const {
-  const Evidence& evidence = made_.evidence;
-  const auto items = static_cast<std::size_t>(evidence.items());
-  std::size_t strongest = 0;
-  double most = -std::numeric_limits<double>::infinity();
+std::vector<SignalReason> SignalModel::reasons(int32_t user, std::span<const int32_t> items) const {
+  const auto catalogue = static_cast<std::size_t>(made_.evidence.items());
+  std::vector<std::size_t> strongest(items.size());
+  std::vector<double> most(items.size(), -std::numeric_limits<double>::infinity());
+  std::vector<double> row(catalogue);
   for (std::size_t s = 0; s < made_.signals.size(); ++s) {
-    std::vector<double> row(items);
-    add_signal_row(made_.signals[s], evidence, user, weight_[s], row.data());
+    std::fill(row.begin(), row.end(), 0.0);
+    add_signal_row(made_.signals[s], made_.evidence, user, weight_[s], row.data());
     double mean = 0;
-    for (const double x : row) mean += x / static_cast<double>(items);
-    const double raised = row[static_cast<std::size_t>(item)] - mean;
-    if (raised > most) {
-      most = raised;
-      strongest = s;
+    for (const double x : row) mean += x / static_cast<double>(catalogue);
+    for (std::size_t i = 0; i < items.size(); ++i) {
+      const double raised = row[static_cast<std::size_t>(items[i])] - mean;
+      if (!(raised > most[i])) continue;
+      most[i] = raised;
+      strongest[i] = s;
     }
   }
+  std::vector<SignalReason> result;
+  for (std::size_t i = 0; i < items.size(); ++i) {
+    result.push_back(explain(user, items[i], strongest[i], most[i]));
+  }
+  return result;
+}
+
+SignalReason SignalModel::explain(int32_t user, int32_t item, std::size_t strongest,
+                                  double raised) const {
+  const Evidence& evidence = made_.evidence;
   const Signal& signal = made_.signals[strongest];
   SignalReason reason;
   reason.signal = signal.name;
-  reason.raised = user_scale_.empty() ? most : most * user_scale_[static_cast<std::size_t>(user)];
+  reason.raised =
+      user_scale_.empty() ? raised : raised * user_scale_[static_cast<std::size_t>(user)];
   // What counts of the user's items, or of its words, by how much; the largest first.
   std::vector<std::pair<double, int32_t>> parts;
   const auto value_at = [](const SparseRows& rows, int32_t row, int32_t column) {

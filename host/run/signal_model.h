@@ -14,6 +14,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -96,10 +97,13 @@ class SignalModel {
 
   // Valid as long as this object.
   std::unique_ptr<Scorer> scorer() const;
-  SignalReason reason(int32_t user, int32_t item) const;
+  // Of each of the items. From several threads at a time.
+  std::vector<SignalReason> reasons(int32_t user, std::span<const int32_t> items) const;
   const SignalScores& scores() const { return scores_; }
 
  private:
+  SignalReason explain(int32_t user, int32_t item, std::size_t strongest, double raised) const;
+
   const ReviewedData& data_;
   ScaledSignals made_;
   std::vector<double> weight_;      // over the scales
