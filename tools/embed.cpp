@@ -1,5 +1,6 @@
 // cfaa_gpu embed data/ --model DIR: vectors of a prepared directory's training reviews.
 // cfaa_gpu embed corpus.txt --model DIR --out vectors.npy: a vector for each text or sentence.
+// Either with --shard 17/1000, and then cfaa_gpu embed --join vectors.npy or --join data/.
 
 #include <fmt/format.h>
 
@@ -15,6 +16,7 @@
 #include "host/embed/known_reviews.h"
 #include "host/embed/model.h"
 #include "host/embed/reviews.h"
+#include "host/embed/shards/corpus_parts.h"
 #include "host/embed/vectors.h"
 #include "host/io/atomic_file.h"
 #include "host/run/configuration.h"
@@ -28,12 +30,15 @@ using nlohmann::json;
 
 struct Arguments {
   ConfigFlags config;
-  std::string input, out, unit = "document", format = "auto", field = "text", id_field;
+  std::vector<std::string> inputs;
+  std::string out, shard, join, unit = "document", format = "auto", field = "text", id_field;
   EmbedOptions options;
   DeviceFlags device;
   std::vector<std::string> reuse;
   int64_t limit = 0;
-  bool fresh = false, force = false, json = false;
+  bool index = false, fresh = false, force = false, json = false;
+
+  const std::string& input() const { return inputs.front(); }
 };
 
 double share(int64_t part, int64_t whole) {
@@ -103,12 +108,12 @@ void print_report(const EmbedReport& report, const std::string& what, int64_t ma
 
 constexpr const char* kResume = "what is encoded is kept, and the same command resumes there";
 
-LineFormat line_format(const std::string& name, const std::string& path) {
+LineFormat line_format(const std::string& name) {
   if (name == "plain") return LineFormat::kPlain;
   if (name == "json") return LineFormat::kJson;
   if (name == "csv") return LineFormat::kCsv;
   if (name == "tsv") return LineFormat::kTsv;
-  return format_by_name(path);
+  return LineFormat::kDetect;
 }
 
 // What both forms say of the engine.
@@ -126,6 +131,7 @@ ReviewsRequest reviews_request(const Arguments& arguments, const StopSignal& sto
   request.fresh = arguments.fresh;
   request.force = arguments.force;
   request.stop = &stop.requested();
+  if (!arguments.shard.empty()) request.shard = parse_shard(arguments.shard);
   for (const std::string& directory : arguments.reuse) {
     if (!std::filesystem::exists(std::filesystem::path(directory) / "prepare.json")) {
       throw Error(directory + ": is no prepared directory, so it has no vectors to reuse");
@@ -133,7 +139,7 @@ ReviewsRequest reviews_request(const Arguments& arguments, const StopSignal& sto
     request.reuse.push_back(directory);
   }
   if (!arguments.fresh) {
-    for (const auto& directory : embedded_beside(arguments.input)) {
+    for (const auto& directory : embedded_beside(arguments.input())) {
       request.reuse.push_back(directory);
     }
   }
@@ -159,15 +165,19 @@ void run_first_look(const Arguments& arguments, const Dataset& data, LoadedModel
   add_engine(summary, loaded);
   if (arguments.json) return print_json(summary);
   fmt::print("a first look: nothing was written; without --limit the vectors go into {}\n",
-             arguments.input);
+             arguments.input());
 }
 
 void run_reviews(const Arguments& arguments) {
   if (!arguments.out.empty()) {
     throw Error(
-        fmt::format("--out is for a corpus file; the vectors of {} go into it", arguments.input));
+        fmt::format("--out is for a corpus file; the vectors of {} go into it", arguments.input()));
   }
-  const Dataset data = load_dataset(arguments.input);
+  if (arguments.inputs.size() > 1) {
+    throw Error(fmt::format("{} is a prepared directory, which is embedded by itself: leave {} out",
+                            arguments.input(), arguments.inputs[1]));
+  }
+  const Dataset data = load_dataset(arguments.input());
   const auto context = arguments.device.make_context();
   LoadedModel loaded(arguments.options, *context);
   log_info(loaded.model().engine.description());
@@ -181,8 +191,11 @@ void run_reviews(const Arguments& arguments) {
     if (report.stopped) leave(stop, kResume);
     summary[domain->name] = summary_of(report);
     if (arguments.json) continue;
+    const std::filesystem::path empty =
+        request.shard ? domain->path / "embed.shards" / (request.shard->name() + ".empty.txt")
+                      : domain->path / "empty_reviews.txt";
     print_report(report, domain->name, loaded.model().max_length, domain->path.string(),
-                 (domain->path / "empty_reviews.txt").string(), stdout);
+                 empty.string(), stdout);
   }
   add_engine(summary, loaded);
   if (arguments.json) print_json(summary);
@@ -193,27 +206,37 @@ void run_corpus(const Arguments& arguments) {
     throw Error(
         fmt::format("--out is needed: where the vectors of {} go, a name in .npy or "
                     ".safetensors, or - for .npy on standard output",
-                    arguments.input));
+                    arguments.input()));
   }
   if (!arguments.reuse.empty()) {
-    throw Error("--reuse is for a prepared directory; " + arguments.input + " is a corpus");
+    throw Error("--reuse is for a prepared directory; " + arguments.input() + " is a corpus");
   }
   const bool stream = is_stream(arguments.out), to_stdout = arguments.out == "-";
   if (to_stdout && arguments.json) {
     throw Error("--json and --out - would both write to standard output; leave one out");
   }
   if (!stream) vector_format(arguments.out);
-  if (arguments.input != "-" && !std::filesystem::exists(arguments.input)) {
-    throw Error(arguments.input + ": there is no such file or directory");
+  for (const std::string& input : arguments.inputs) {
+    if (input != "-" && !std::filesystem::exists(input)) {
+      throw Error(input + ": there is no such file or directory");
+    }
+  }
+  std::optional<Shard> shard;
+  if (!arguments.shard.empty()) {
+    shard = parse_shard(arguments.shard);
+    if (stream) throw Error("--shard writes files beside --out, which must be a file's name");
+    if (arguments.limit > 0) throw Error("--limit and --shard exclude each other; leave one out");
+    bytes_of(arguments.inputs);  // before the model is loaded
   }
   const auto context = arguments.device.make_context();
   LoadedModel loaded(arguments.options, *context);
   log_info(loaded.model().engine.description());
   const StopSignal stop;
   CorpusRequest request;
-  request.input = arguments.input;
+  request.inputs = arguments.inputs;
   request.out = arguments.out;
-  request.lines = {.format = line_format(arguments.format, arguments.input),
+  request.shard = shard;
+  request.lines = {.format = line_format(arguments.format),
                    .field = arguments.field,
                    .id_field = arguments.id_field,
                    .absent_is_empty = true};
@@ -227,19 +250,66 @@ void run_corpus(const Arguments& arguments) {
 
   const EmbedReport report = embed_corpus(request, loaded.model());
   if (report.stopped) {
-    leave(stop, stream || arguments.input == "-" ? "nothing could be kept: start over" : kResume);
+    leave(stop, stream || arguments.input() == "-" ? "nothing could be kept: start over" : kResume);
   }
   if (arguments.json) {
     json summary = summary_of(report);
     summary["out"] = arguments.out;
     add_engine(summary, loaded);
     print_json(summary);
-  } else {
-    print_report(report, arguments.input == "-" ? "standard input" : arguments.input,
-                 loaded.model().max_length, to_stdout ? "standard output" : arguments.out,
-                 arguments.out.substr(0, arguments.out.rfind('.')) + ".empty.txt",
-                 to_stdout ? stderr : stdout);
+    return;
   }
+  std::string what = arguments.input() == "-" ? "standard input" : arguments.input();
+  if (arguments.inputs.size() > 1) what = counted(std::ssize(arguments.inputs), "file");
+  std::string out = to_stdout ? "standard output" : arguments.out;
+  std::string stem = arguments.out.substr(0, arguments.out.rfind('.'));
+  if (shard) {
+    what += " shard " + shard->text();
+    stem = shards_folder(arguments.out) + "/" + shard->name();
+    out = stem + ".npy";
+  }
+  print_report(report, what, loaded.model().max_length, out, stem + ".empty.txt",
+               to_stdout ? stderr : stdout);
+}
+
+void print_joined(const EmbedReport& report, const std::string& what, const std::string& out) {
+  fmt::print("{}: {} of {} from {}, {}; {}\n", what, counted(report.rows, "row"), report.width,
+             counted(report.counts.sentences, "sentence"), counted(report.counts.tokens, "token"),
+             report.was_there ? "all of it was there" : "written to " + out);
+}
+
+void run_join(const Arguments& arguments) {
+  if (!arguments.inputs.empty() || !arguments.out.empty() || !arguments.shard.empty()) {
+    throw Error(
+        "--join takes the output or the prepared directory by itself: leave the input, "
+        "--out and --shard out");
+  }
+  json summary = json::object();
+  if (std::filesystem::is_directory(arguments.join)) {
+    if (arguments.index) {
+      throw Error("--index is for a corpus; training reads the joined files of " + arguments.join);
+    }
+    require_prepared(arguments.join);
+    const Dataset data = load_dataset(arguments.join);
+    ReviewsRequest request;
+    request.threads = arguments.device.threads;
+    request.fresh = arguments.fresh;
+    request.force = arguments.force;
+    for (const Domain* domain : {&data.source, &data.target}) {
+      const EmbedReport report = join_reviews(*domain, request);
+      summary[domain->name] = summary_of(report);
+      if (!arguments.json) print_joined(report, domain->name, domain->path.string());
+    }
+  } else {
+    const JoinRequest request{arguments.join, arguments.index, arguments.fresh, arguments.force};
+    const EmbedReport report = join_corpus(request);
+    const std::string out =
+        arguments.index ? shards_folder(arguments.join) + "/index.json" : arguments.join;
+    summary = summary_of(report);
+    summary["out"] = out;
+    if (!arguments.json) print_joined(report, arguments.join, out);
+  }
+  if (arguments.json) print_json(summary);
 }
 
 void run(Arguments& arguments, const std::function<void()>& apply_flags) {
@@ -249,8 +319,13 @@ void run(Arguments& arguments, const std::function<void()>& apply_flags) {
   apply_flags();
   // A file that may not grow is an error of the write, with a sentence, not the end of the process.
   std::signal(SIGXFSZ, SIG_IGN);
-  if (arguments.input != "-" && std::filesystem::is_directory(arguments.input)) {
-    require_prepared(arguments.input);
+  if (!arguments.join.empty()) return run_join(arguments);
+  if (arguments.index) throw Error("--index goes with --join");
+  if (arguments.inputs.empty()) {
+    throw Error("embed needs a prepared directory or a corpus; 'cfaa_gpu embed --help' tells more");
+  }
+  if (arguments.input() != "-" && std::filesystem::is_directory(arguments.input())) {
+    require_prepared(arguments.input());
     run_reviews(arguments);
   } else {
     run_corpus(arguments);
@@ -263,14 +338,18 @@ void add_embed(CLI::App& app) {
   CLI::App* command = app.add_subcommand(
       "embed", "vectors of texts by a BERT or RoBERTa encoder: a prepared directory, or a corpus");
   auto arguments = std::make_shared<Arguments>();
-  command
-      ->add_option("input", arguments->input,
-                   "a prepared directory; or texts: .txt, .jsonl, .csv, .tsv, also with .gz or "
-                   ".zst; '-' is standard input")
-      ->required();
+  command->add_option("input", arguments->inputs,
+                      "a prepared directory; or texts: .txt, .jsonl, .csv, .tsv, also with .gz or "
+                      ".zst, one file or several; '-' is standard input");
   command->add_option(
       "--out", arguments->out,
       "of a corpus: vectors.npy or vectors.safetensors; - is .npy on standard output");
+  command->add_option("--shard", arguments->shard,
+                      "only this part of the texts: 0/8, 1/8, ... 7/8; --join puts them together");
+  command->add_option("--join", arguments->join,
+                      "put the shards of this output or prepared directory together");
+  command->add_flag("--index", arguments->index,
+                    "with --join of a corpus: verify the shards and list them, without a copy");
   command->add_option("--unit", arguments->unit, "of a corpus: a row for each document or sentence")
       ->capture_default_str()
       ->check(CLI::IsMember({"document", "sentence"}));

@@ -3,9 +3,11 @@
 #include <fmt/format.h>
 #include <xxhash.h>
 
+#include <algorithm>
 #include <cstring>
 
 #include "host/core/error.h"
+#include "host/io/content_hash.h"
 
 namespace cfaa {
 namespace {
@@ -45,6 +47,20 @@ void ReviewTextFile::verify() const {
   if (XXH3_64bits(payload.data(), payload.size()) != checksum()) {
     throw Error(fmt::format("{}: is damaged (checksum); run prepare again", file_.path()));
   }
+}
+
+std::string ReviewTextFile::hash(int64_t first, int64_t last) const {
+  ContentHash hash;
+  for (int64_t i = first; i < last; ++i) {
+    const uint64_t length = bytes(i, i + 1);
+    hash.add(&length, sizeof(length));
+    hash.add(text(i));
+  }
+  return hash.text();
+}
+
+int64_t ReviewTextFile::first_from(uint64_t offset) const {
+  return std::lower_bound(offsets(), offsets() + count(), offset) - offsets();
 }
 
 void write_review_text(OutputFile& file, const std::vector<std::string_view>& texts) {

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -33,6 +34,12 @@ class ReviewTextFile {
   uint64_t checksum() const { return header().checksum; }
   std::string_view text(int64_t i) const;
   void verify() const;
+
+  // Of texts [first, last): their bytes, and XXH3-128 of their lengths and bytes.
+  uint64_t bytes(int64_t first, int64_t last) const { return offsets()[last] - offsets()[first]; }
+  std::string hash(int64_t first, int64_t last) const;
+  // The first text that begins at byte `offset` of all texts or behind it; count() where none does.
+  int64_t first_from(uint64_t offset) const;
 
  private:
   const ReviewTextHeader& header() const {

@@ -4,9 +4,11 @@
 #include <stdlib.h>
 
 #include <filesystem>
+#include <nlohmann/json.hpp>
 
 #include "host/core/error.h"
 #include "host/core/log.h"
+#include "host/embed/shards/corpus_parts.h"
 #include "host/embed/vectors.h"
 #include "host/io/atomic_file.h"
 #include "host/io/mapped_file.h"
@@ -15,9 +17,10 @@
 namespace cfaa {
 namespace {
 
+using nlohmann::json;
 namespace fs = std::filesystem;
 
-enum File : std::size_t { kIds, kEmpty, kVectors };
+enum File : std::size_t { kIds, kEmpty, kVectors, kDescription };
 
 const char* name_of(LineFormat format) {
   switch (format) {
@@ -59,11 +62,10 @@ void append_cell(std::string_view id, std::string& out) {
 
 class CorpusVectorSink : public VectorSink {
  public:
-  CorpusVectorSink(const CorpusRequest& request, int64_t width, ResumableFiles& files)
+  CorpusVectorSink(const CorpusRequest& request, VectorFormat format, int64_t width,
+                   ResumableFiles& files)
       : request_(request), dtype_(request.options.dtype), width_(width), files_(files) {
-    if (files.size(kVectors) == 0) {
-      files.append(kVectors, vector_header(vector_format(request.out), dtype_, 0, width));
-    }
+    if (files.size(kVectors) == 0) files.append(kVectors, vector_header(format, dtype_, 0, width));
     const bool ids = !request.lines.id_field.empty();
     if (files.size(kIds) == 0 && (ids || request.by_sentence)) {
       files.append(kIds,
@@ -140,44 +142,90 @@ std::string stem_of(const std::string& out) {
   return out.substr(0, out.rfind('.'));
 }
 
+// In the order of File.
+std::vector<fs::path> output_files(const std::string& stem, const std::string& vectors) {
+  return {stem + ".ids.tsv", stem + ".empty.txt", vectors};
+}
+
+// Where a run writes: the files of the output, or those of a shard and its description.
+std::vector<fs::path> output_files(const CorpusRequest& request) {
+  if (!request.shard) return output_files(stem_of(request.out), request.out);
+  const std::string stem = shards_folder(request.out) + "/" + request.shard->name();
+  std::vector<fs::path> files = output_files(stem, stem + ".npy");
+  files.push_back(stem + ".json");
+  return files;
+}
+
+void write_index(const fs::path& folder, const std::vector<ShardDescription>& shards,
+                 const EmbedReport& report) {
+  json list = json::array();
+  int64_t first_row = 0;
+  for (const ShardDescription& shard : shards) {
+    for (const ShardDescription::File& file : shard.files) ShardFile(folder, shard, file.end);
+    list.push_back(
+        {{"file", shard.shard.name() + ".npy"}, {"first_row", first_row}, {"rows", shard.rows}});
+    first_row += shard.rows;
+  }
+  const json index = {{"format", 1},
+                      {"rows", report.rows},
+                      {"width", report.width},
+                      {"dtype", shown(shards.front().settings.at("dtype"))},
+                      {"shards", list}};
+  write_file((folder / "index.json").string(), index.dump(2) + "\n");
+}
+
 EmbedReport embed_to_files(const CorpusRequest& request, EmbeddingModel& model, bool resumable) {
-  const VectorFormat format = vector_format(request.out);
+  const std::optional<Shard>& shard = request.shard;
+  const VectorFormat format = shard ? VectorFormat::npy : vector_format(request.out);
   const EmbedOptions& options = request.options;
   const bool split = options.split == SplitChoice::automatic
                          ? options.as != ModelForm::sentence_transformers
                          : options.split == SplitChoice::sentences;
-  CorpusDocuments corpus(request.input, request.lines);
+  CorpusDocuments corpus(shard ? shard_parts(request.inputs, request.lines, *shard)
+                               : whole_parts(request.inputs, request.lines.format),
+                         request.lines);
   FirstDocuments first(corpus, request.limit);
   Documents& documents = request.limit > 0 ? static_cast<Documents&>(first) : corpus;
 
   WindowOptions window = window_options(options, model, split);
   window.spans = request.by_sentence;
 
-  const std::vector<fs::path> files = {stem_of(request.out) + ".ids.tsv",
-                                       stem_of(request.out) + ".empty.txt", request.out};
+  const std::vector<fs::path> files = output_files(request);
   ResumableFiles::Plan plan;
   for (const fs::path& file : files) plan.files.push_back(output_place(file).string());
-  plan.journal = plan.files[kVectors] + ".journal";
+  plan.journal =
+      shard ? stem_of(plan.files[kDescription]) + ".journal" : plan.files[kVectors] + ".journal";
   plan.settings = embed_settings(options, model, split);
   plan.settings.merge(
-      Fields{{"input", fmt::format("{} bytes with XXH3-128 {}", corpus.size(), corpus.hash())},
-             {"format", name_of(request.lines.format)},
+      Fields{{"input", corpus.identity()},
+             {"format", name_of(format_of(request.inputs.front(), request.lines.format))},
              {"field", request.lines.field},
              {"id_field", request.lines.id_field},
              {"unit", request.by_sentence ? "sentence" : "document"},
              {"window", window.sentences}});
   if (request.limit > 0) plan.settings["limit"] = request.limit;
+  if (shard) plan.settings["shard"] = shard->text();
   plan.resumable = resumable && corpus.again();
   plan.fresh = request.fresh;
   if (resumable && !corpus.again()) {
-    log_info((request.input == "-" ? std::string("standard input") : request.input) +
+    log_info((request.inputs.front() == "-" ? "standard input" : request.inputs.front()) +
              " cannot be read a second time: if this run is interrupted, it has to start over");
   }
-  ResumableFiles written(std::move(plan));
-  OutputRecord record(stem_of(request.out) + ".files.json", "embed");
-  record.check(files, request.force);
-
   EmbedReport report;
+  const Fields settings = plan.settings;
+  if (shard) {
+    fs::create_directories(shards_folder(request.out));
+    if (!request.fresh && shard_is_there(shards_folder(request.out), *shard, settings, report)) {
+      return report;
+    }
+  }
+  ResumableFiles written(std::move(plan));
+  // A folder of shards is embed's own.
+  std::optional<OutputRecord> record;
+  if (!shard) {
+    record.emplace(stem_of(request.out) + ".files.json", "embed");
+    record->check(files, request.force);
+  }
   report.width = model.engine.width();
   report.counts = EmbedCounts::of(written.state());
   report.resumed_at = report.counts.documents;
@@ -188,18 +236,24 @@ EmbedReport embed_to_files(const CorpusRequest& request, EmbeddingModel& model, 
     if (!written.state().empty()) {
       log_info(fmt::format("resuming after document {} of an interrupted run", report.resumed_at));
     }
-    CorpusVectorSink sink(request, report.width, written);
+    CorpusVectorSink sink(request, format, report.width, written);
     const EmbedRun run{"embedding", request.threads, request.stop};
     embed_documents(documents, model, window, run, &written, sink, report);
     report.rows = rows();
     if (report.stopped) return report;
     if (request.limit == 0) corpus.check_unchanged();
     written.overwrite(kVectors, 0, vector_header(format, options.dtype, rows(), report.width));
+    if (shard) {
+      const ShardDescription description =
+          describe_shard(*shard, settings, bytes_of(request.inputs), report, written,
+                         {".ids.tsv", ".empty.txt", ".npy"});
+      written.append(kDescription, to_text(description));
+    }
     end_files(written, report);
   }
-  record.claim(files, request.force);
+  if (record) record->claim(files, request.force);
   written.put_in_place();
-  record.complete();
+  if (record) record->complete();
   report.rows = rows();
   return report;
 }
@@ -227,6 +281,66 @@ class PassingFolder {
 };
 
 }  // namespace
+
+std::string shards_folder(const std::string& out) {
+  return stem_of(out) + ".shards";
+}
+
+EmbedReport join_corpus(const JoinRequest& request) {
+  const VectorFormat format = vector_format(request.out);
+  const fs::path folder = shards_folder(request.out);
+  const std::vector<ShardDescription> shards = read_shards(folder);
+  const EmbedReport report = total_of(shards);
+  if (request.index) {
+    write_index(folder, shards, report);
+    return report;
+  }
+  Fields settings = shards.front().settings;
+  const auto is = [&](const char* name, const char* value) {
+    const auto found = settings.find(name);
+    return found != settings.end() && shown(found->second) == value;
+  };
+  const DType dtype = is("dtype", "float16") ? DType::f16 : DType::f32;
+  const bool by_sentence = is("unit", "sentence");
+
+  const std::vector<fs::path> files = output_files(stem_of(request.out), request.out);
+  ResumableFiles::Plan plan;
+  for (const fs::path& file : files) plan.files.push_back(output_place(file).string());
+  plan.journal = plan.files[kVectors] + ".journal";
+  plan.settings = {{"shards", std::ssize(shards)}};
+  plan.resumable = false;
+  plan.fresh = request.fresh;
+  ResumableFiles written(std::move(plan));
+  OutputRecord record(stem_of(request.out) + ".files.json", "embed");
+  record.check(files, request.force);
+
+  written.append(kVectors, vector_header(format, dtype, report.rows, report.width));
+  const std::size_t header = vector_header(VectorFormat::npy, dtype, 0, report.width).size();
+  int64_t rows = 0, documents = 0;
+  for (const ShardDescription& shard : shards) {
+    written.append(kVectors, ShardFile(folder, shard, ".npy").bytes().substr(header));
+    const ShardFile ids(folder, shard, ".ids.tsv"), empty(folder, shard, ".empty.txt");
+    std::string lines;
+    if (!ids.bytes().empty()) {
+      const std::size_t first_line = ids.bytes().find('\n') + 1;
+      if (written.size(kIds) == 0) lines = ids.bytes().substr(0, first_line);
+      std::vector<int64_t> columns = {rows};
+      if (by_sentence) columns.push_back(documents);
+      add_to_numbers(ids.bytes().substr(first_line), columns, lines);
+      written.append(kIds, lines);
+      lines.clear();
+    }
+    add_to_numbers(empty.bytes(), {documents}, lines);
+    written.append(kEmpty, lines);
+    rows += shard.rows;
+    documents += shard.counts.documents;
+  }
+  end_files(written, report);
+  record.claim(files, request.force);
+  written.put_in_place();
+  record.complete();
+  return report;
+}
 
 EmbedReport embed_corpus(const CorpusRequest& request, EmbeddingModel& model) {
   if (!is_stream(request.out)) return embed_to_files(request, model, true);

@@ -7,6 +7,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "host/data/dataset.h"
 #include "host/data/review_text.h"
@@ -53,31 +54,45 @@ class FirstDocuments : public Documents {
   int64_t count_, left_;
 };
 
-// The records of a file, or of standard input ("-").
+// What is read of one file: all of it, or those bytes of a plain one that begin and end where lines
+// do.
+struct CorpusPart {
+  std::string path;  // "-": standard input
+  ByteRange range;
+  LineFormat format = LineFormat::kDetect;
+};
+
+// The records of files, one after the other.
 class CorpusDocuments : public Documents {
  public:
-  CorpusDocuments(const std::string& path, TextLinesOptions options);
+  CorpusDocuments(std::vector<CorpusPart> parts, TextLinesOptions options);
 
-  bool next(std::string_view& text) override { return lines_.next(text); }
-  std::string_view id() const override { return lines_.id(); }
+  bool next(std::string_view& text) override;
+  std::string_view id() const override { return lines_->id(); }
   void skip(int64_t documents) override;
-  uint64_t bytes_read() const override { return lines_.consumed(); }
+  uint64_t bytes_read() const override { return bytes_ + (lines_ ? lines_->consumed() : 0); }
   uint64_t bytes_in_all() const override { return size_; }
-  int64_t replaced() const override { return static_cast<int64_t>(lines_.replaced()); }
+  int64_t replaced() const override {
+    return replaced_ + (lines_ ? static_cast<int64_t>(lines_->replaced()) : 0);
+  }
 
-  // Whether it can be read a second time: a regular file.
+  // Whether they can be read a second time: regular files.
   bool again() const { return regular_; }
-  // Of a regular file before the run, for the journal: XXH3-128 of its bytes on disk.
-  const std::string& hash() const { return hash_; }
-  uint64_t size() const { return size_; }
-  // At the end: Error where the file is no longer what hash() was taken of.
+  // What was there before the run, for the journal: bytes and XXH3-128 as they are on disk.
+  std::string identity() const;
+  // At the end: Error where a file is no longer what identity() was taken of.
   void check_unchanged() const;
 
  private:
-  std::string path_, hash_;
-  uint64_t size_ = 0;
-  bool regular_ = false;
-  TextLines lines_;
+  void end_part();
+
+  std::vector<CorpusPart> parts_;
+  TextLinesOptions options_;
+  std::vector<std::string> hashes_, read_;  // of each part: before, and as it was read
+  uint64_t size_ = 0, bytes_ = 0;
+  int64_t replaced_ = 0;
+  bool regular_ = true;
+  std::unique_ptr<TextLines> lines_;  // of part read_.size()
 };
 
 // The training reviews of a domain: document i is row i of its train .inter file. No other text is
@@ -86,18 +101,19 @@ class ReviewDocuments : public Documents {
  public:
   // Error where texts and rows do not match, or the text file is damaged.
   explicit ReviewDocuments(const Domain& domain);
+  // Rows [first, last) of them; the rest is not read.
+  ReviewDocuments(const Domain& domain, int64_t first, int64_t last);
 
   bool next(std::string_view& text) override;
   void skip(int64_t documents) override;
   uint64_t bytes_read() const override { return bytes_; }
-  uint64_t bytes_in_all() const override { return file_.bytes(); }
-  int64_t documents_in_all() const override { return file_.count(); }
+  uint64_t bytes_in_all() const override { return file_.bytes(first_, last_); }
+  int64_t documents_in_all() const override { return last_ - first_; }
   std::string unit() const override { return "review"; }
-  uint64_t checksum() const { return file_.checksum(); }
 
  private:
   ReviewTextFile file_;
-  int64_t next_ = 0;
+  int64_t first_, last_, next_;
   uint64_t bytes_ = 0;
 };
 

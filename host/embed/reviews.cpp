@@ -14,6 +14,7 @@
 #include "host/core/error.h"
 #include "host/core/log.h"
 #include "host/core/version.h"
+#include "host/data/review_text.h"
 #include "host/embed/known_reviews.h"
 #include "host/embed/review_sums.h"
 #include "host/embed/summaries.h"
@@ -28,9 +29,14 @@ namespace {
 using nlohmann::json;
 namespace fs = std::filesystem;
 
-enum File : std::size_t { kSums, kCounts, kUsers, kItems, kEmpty, kFiles };
+enum File : std::size_t { kSums, kCounts, kUsers, kItems, kEmpty, kDescription };
 // With summaries: every sentence's vector, while they are made, and the summaries of either side.
-enum SummaryFile : std::size_t { kSentences = kFiles, kUserSums, kItemSums = kUserSums + 2 };
+enum SummaryFile : std::size_t {
+  kSentences = kDescription,
+  kUserSums,
+  kItemSums = kUserSums + 2,
+  kSummaryDescription = kItemSums + 2
+};
 
 constexpr std::array<const char*, 4> kSummaryFiles = {
     "user_summary_sums.npy", "user_summary_counts.npy", "item_summary_sums.npy",
@@ -222,32 +228,24 @@ bool splits(const EmbedOptions& options) {
   return options.split != SplitChoice::none;
 }
 
-}  // namespace
-
-EmbedReport embed_reviews(const Domain& domain, const ReviewsRequest& request,
-                          EmbeddingModel& model) {
-  const EmbedOptions& options = request.options;
-  ReviewDocuments documents(domain);
+// The files of all reviews of a domain; what they are made with is left to the caller.
+ResumableFiles::Plan whole_plan(const Domain& domain, bool summaries) {
   ResumableFiles::Plan plan;
   const auto place = [&](const char* name) { return (domain.path / name).string(); };
   plan.journal = place("embed.journal");
   plan.files = {place("review_sums.npy"), place("review_counts.npy"), place("user_reviews.npy"),
                 place("item_reviews.npy"), place("empty_reviews.txt")};
-  if (options.summaries) {
+  if (summaries) {
     plan.files.push_back(place("review_sentences.f32"));
     for (const char* name : kSummaryFiles) plan.files.push_back(place(name));
   }
   plan.files.push_back(place("embed.json"));
-  const Fields how = embed_settings(options, model, splits(options));
-  Fields settings = how;
-  settings.merge(review_identity(domain));
-  plan.settings = settings;
-  if (options.summaries) plan.settings["summaries"] = "kept";
-  plan.fresh = request.fresh;
+  return plan;
+}
 
-  EmbedReport report;
-  report.width = model.engine.width();
-  report.rows = domain.train.size();
+// Whether these embeddings are there already; Error where others are.
+bool was_there(const Domain& domain, const ResumableFiles::Plan& plan, const Fields& settings,
+               bool summaries, const ReviewsRequest& request, EmbedReport& report) {
   std::error_code none;
   const bool interrupted = fs::file_size(plan.journal, none) > 0 && !none;
   const std::string described = plan.files.back();
@@ -259,65 +257,229 @@ EmbedReport embed_reviews(const Domain& domain, const ReviewsRequest& request,
       throw Error(
           fmt::format("{}: the embeddings there have {}; --fresh replaces them", described, what));
     }
-    if (options.summaries && !description.summaries) {
+    if (summaries && !description.summaries) {
       throw Error(fmt::format(
           "{}: the embeddings there have no summaries; --fresh makes them again, with summaries",
           described));
     }
     report.counts = EmbedCounts::of(description.counts);
     report.was_there = true;
-    return report;
+    return true;
   }
   if (!interrupted && !there) {
     for (const std::string& file : plan.files) check_output(file, "", request.force);
   }
+  return false;
+}
 
-  const std::size_t description_file = plan.files.size() - 1;
+// Sums, counts and empty reviews of the documents; and their sentences, where summaries are kept.
+void encode(Documents& documents, const Domain& domain, const Fields& how,
+            const ReviewsRequest& request, EmbeddingModel& model, ResumableFiles& files,
+            EmbedReport& report) {
+  const EmbedOptions& options = request.options;
+  if (!files.state().empty()) {
+    log_info(fmt::format("{}: resuming after review {} of an interrupted run", domain.name,
+                         report.resumed_at));
+  }
+  // Other directories have sums of reviews, but not their sentences.
+  const KnownReviews known(options.summaries ? std::vector<std::filesystem::path>() : request.reuse,
+                           how);
+  WindowOptions window = window_options(options, model, splits(options));
+  window.hashes = !known.empty();
+  DomainVectorSink sink(options.dtype, report.width, known, options.summaries, files);
+  const EmbedRun run{"embedding " + domain.name, request.threads, request.stop};
+  embed_documents(documents, model, window, run, &files, sink, report);
+  report.reused = sink.reused();
+}
+
+// The numbers of rows are known: into the headers with them.
+void write_headers(DType dtype, const EmbedReport& report, ResumableFiles& files) {
+  const auto header = [&](DType type, int64_t columns) {
+    return vector_header(VectorFormat::npy, type, report.rows, columns);
+  };
+  files.overwrite(kSums, 0, header(dtype, report.width));
+  files.overwrite(kCounts, 0, header(DType::i32, 0));
+}
+
+// Everything that is made of all sums and counts, and embed.json.
+void finish(const Domain& domain, const Fields& settings, DType dtype, bool summaries, int threads,
+            ResumableFiles& files, const EmbedReport& report) {
+  CFAA_ASSERT(report.counts.documents == report.rows);
+  const int64_t width = report.width;
+  write_headers(dtype, report, files);
+  ThreadPool pool(threads);
+  write_means(domain.train.user, domain.users.size(), dtype, width, pool, kUsers, files);
+  write_means(domain.train.item, domain.items.size(), dtype, width, pool, kItems, files);
+  if (summaries) {
+    write_summary(domain.train.user, domain.users.size(), dtype, width, pool, kUserSums, files);
+    write_summary(domain.train.item, domain.items.size(), dtype, width, pool, kItemSums, files);
+    files.drop(kSentences);
+  }
+  json description = description_of(domain, settings, report);
+  if (summaries) description["summaries"] = true;
+  const std::size_t file = summaries ? std::size_t{kSummaryDescription} : kDescription;
+  files.append(file, description.dump(2) + "\n");
+  end_files(files, report);
+}
+
+void put_in_place(const Domain& domain, bool summaries, ResumableFiles& files) {
+  files.put_in_place();
+  if (summaries) return;
+  // Those of embeddings that were replaced.
+  for (const char* name : kSummaryFiles) fs::remove(domain.path / name);
+}
+
+constexpr const char* kShardFolder = "embed.shards";
+
+// What follows a shard's name, in the order of File; the means are the join's and stay empty.
+std::vector<std::string> shard_ends(bool summaries) {
+  std::vector<std::string> ends = {".sums.npy", ".counts.npy", ".users", ".items", ".empty.txt"};
+  if (summaries) ends.push_back(".sentences.f32");
+  return ends;
+}
+
+// The rows of a shard: those whose texts begin in its bytes of all texts.
+std::pair<int64_t, int64_t> rows_of(const ReviewTextFile& texts, const Shard& shard) {
+  const uint64_t bytes = texts.bytes();
+  const bool last = shard.index + 1 == shard.count;
+  return {shard.index == 0 ? 0 : texts.first_from(shard.from(bytes)),
+          last ? texts.count() : texts.first_from(shard.to(bytes))};
+}
+
+EmbedReport embed_shard(const Domain& domain, const ReviewsRequest& request,
+                        EmbeddingModel& model) {
+  const EmbedOptions& options = request.options;
+  const fs::path folder = domain.path / kShardFolder;
+  const ReviewTextFile texts(domain.text_path(Split::train));
+  const auto [first, last] = rows_of(texts, *request.shard);
+  ReviewDocuments documents(domain, first, last);
+  ResumableFiles::Plan plan;
+  plan.journal = (folder / (request.shard->name() + ".journal")).string();
+  std::vector<std::string> ends = shard_ends(options.summaries);
+  for (const std::string& end : ends) {
+    plan.files.push_back((folder / (request.shard->name() + end)).string());
+  }
+  plan.files.push_back((folder / (request.shard->name() + ".json")).string());
+  const Fields how = embed_settings(options, model, splits(options));
+  plan.settings = how;
+  plan.settings.merge(review_identity(domain));
+  plan.settings.merge(Fields{{"shard", request.shard->text()},
+                             {"rows", fmt::format("{} to {}", first, last)},
+                             {"row_texts", texts.hash(first, last)}});
+  if (options.summaries) plan.settings["summaries"] = "kept";
+  plan.fresh = request.fresh;
+  const Fields settings = plan.settings;
+
+  EmbedReport report;
+  fs::create_directories(folder);
+  if (!request.fresh && shard_is_there(folder, *request.shard, settings, report)) return report;
+  report.width = model.engine.width();
+  report.rows = last - first;
   ResumableFiles files(std::move(plan));
   report.counts = EmbedCounts::of(files.state());
   report.resumed_at = report.counts.documents;
   if (!files.complete()) {
-    if (!files.state().empty()) {
-      log_info(fmt::format("{}: resuming after review {} of an interrupted run", domain.name,
-                           report.resumed_at));
-    }
-    const int64_t width = report.width;
-    check_room(domain, width, options.dtype, files.size(kSums));
-    // Other directories have sums of reviews, but not their sentences.
-    const KnownReviews known(
-        options.summaries ? std::vector<std::filesystem::path>() : request.reuse, how);
-    WindowOptions window = window_options(options, model, splits(options));
-    window.hashes = !known.empty();
-    DomainVectorSink sink(options.dtype, width, known, options.summaries, files);
-    const EmbedRun run{"embedding " + domain.name, request.threads, request.stop};
-    embed_documents(documents, model, window, run, &files, sink, report);
-    report.reused = sink.reused();
+    encode(documents, domain, how, request, model, files, report);
     if (report.stopped) return report;
-    CFAA_ASSERT(report.counts.documents == report.rows);
-    const auto header = [&](DType dtype, int64_t columns) {
-      return vector_header(VectorFormat::npy, dtype, report.rows, columns);
-    };
-    files.overwrite(kSums, 0, header(options.dtype, width));
-    files.overwrite(kCounts, 0, header(DType::i32, 0));
-    ThreadPool pool(request.threads);
-    write_means(domain.train.user, domain.users.size(), options.dtype, width, pool, kUsers, files);
-    write_means(domain.train.item, domain.items.size(), options.dtype, width, pool, kItems, files);
-    if (options.summaries) {
-      write_summary(domain.train.user, domain.users.size(), options.dtype, width, pool, kUserSums,
-                    files);
-      write_summary(domain.train.item, domain.items.size(), options.dtype, width, pool, kItemSums,
-                    files);
-      files.drop(kSentences);
-    }
-    json description = description_of(domain, settings, report);
-    if (options.summaries) description["summaries"] = true;
-    files.append(description_file, description.dump(2) + "\n");
+    write_headers(options.dtype, report, files);
+    const ShardDescription description =
+        describe_shard(*request.shard, settings, texts.bytes(), report, files, ends);
+    files.append(ends.size(), to_text(description));
     end_files(files, report);
   }
   files.put_in_place();
-  if (!options.summaries) {  // those of embeddings that were replaced
-    for (const char* name : kSummaryFiles) fs::remove(domain.path / name);
+  return report;
+}
+
+// A shard's rows of one file behind those of the shards before it.
+void append_shard(const fs::path& folder, const ShardDescription& shard, bool summaries,
+                  int64_t first_row, ResumableFiles& files) {
+  const std::vector<std::string> ends = shard_ends(summaries);
+  const std::size_t header = vector_header(VectorFormat::npy, DType::i32, 0, 0).size();
+  for (const File file : {kSums, kCounts}) {
+    files.append(file, ShardFile(folder, shard, ends[file]).bytes().substr(header));
   }
+  std::string empty;
+  add_to_numbers(ShardFile(folder, shard, ends[kEmpty]).bytes(), {first_row}, empty);
+  files.append(kEmpty, empty);
+  if (summaries) files.append(kSentences, ShardFile(folder, shard, ends[kSentences]).bytes());
+}
+
+}  // namespace
+
+EmbedReport embed_reviews(const Domain& domain, const ReviewsRequest& request,
+                          EmbeddingModel& model) {
+  if (request.shard) return embed_shard(domain, request, model);
+  const EmbedOptions& options = request.options;
+  ReviewDocuments documents(domain);
+  ResumableFiles::Plan plan = whole_plan(domain, options.summaries);
+  const Fields how = embed_settings(options, model, splits(options));
+  Fields settings = how;
+  settings.merge(review_identity(domain));
+  plan.settings = settings;
+  if (options.summaries) plan.settings["summaries"] = "kept";
+  plan.fresh = request.fresh;
+
+  EmbedReport report;
+  report.width = model.engine.width();
+  report.rows = domain.train.size();
+  if (was_there(domain, plan, settings, options.summaries, request, report)) return report;
+
+  ResumableFiles files(std::move(plan));
+  report.counts = EmbedCounts::of(files.state());
+  report.resumed_at = report.counts.documents;
+  if (!files.complete()) {
+    check_room(domain, report.width, options.dtype, files.size(kSums));
+    encode(documents, domain, how, request, model, files, report);
+    if (report.stopped) return report;
+    finish(domain, settings, options.dtype, options.summaries, request.threads, files, report);
+  }
+  put_in_place(domain, options.summaries, files);
+  return report;
+}
+
+EmbedReport join_reviews(const Domain& domain, const ReviewsRequest& request) {
+  const fs::path folder = domain.path / kShardFolder;
+  const std::vector<ShardDescription> shards = read_shards(folder);
+  EmbedReport report = total_of(shards);
+  Fields settings = shards.front().settings;
+  const bool summaries = settings.erase("summaries") > 0;
+  for (const char* own : {"shard", "rows", "row_texts"}) settings.erase(own);
+  Fields now = settings;
+  for (const auto& [key, value] : review_identity(domain)) now[key] = value;
+  if (const std::string what = setting_difference(settings, now); !what.empty()) {
+    throw Error(
+        fmt::format("{}: the shards were made from other data: they have {}; remove the folder "
+                    "and make them again",
+                    folder.string(), what));
+  }
+  ResumableFiles::Plan plan = whole_plan(domain, summaries);
+  plan.settings = settings;
+  plan.resumable = false;
+  plan.fresh = request.fresh;
+  if (was_there(domain, plan, settings, summaries, request, report)) return report;
+
+  const ReviewTextFile texts(domain.text_path(Split::train));
+  texts.verify();
+  ResumableFiles files(std::move(plan));
+  const DType dtype = shown(settings.at("dtype")) == name_of(DType::f16) ? DType::f16 : DType::f32;
+  check_room(domain, report.width, dtype, 0);
+  files.append(kSums, vector_header(VectorFormat::npy, dtype, 0, report.width));
+  files.append(kCounts, vector_header(VectorFormat::npy, DType::i32, 0, 0));
+  for (const ShardDescription& shard : shards) {
+    const auto [first, last] = rows_of(texts, shard.shard);
+    const auto hash = shard.settings.find("row_texts");
+    if (shard.rows != last - first || hash == shard.settings.end() ||
+        shown(hash->second) != texts.hash(first, last)) {
+      throw Error(
+          fmt::format("{}: was made of other texts than there are now; make that shard again with "
+                      "--shard {} --fresh",
+                      (folder / (shard.shard.name() + ".json")).string(), shard.shard.text()));
+    }
+    append_shard(folder, shard, summaries, first, files);
+  }
+  finish(domain, settings, dtype, summaries, request.threads, files, report);
+  put_in_place(domain, summaries, files);
   return report;
 }
 

@@ -16,10 +16,12 @@
 
 #include <atomic>
 #include <filesystem>
+#include <optional>
 #include <vector>
 
 #include "host/data/dataset.h"
 #include "host/embed/pipeline.h"
+#include "host/embed/shards/shard.h"
 
 namespace cfaa {
 
@@ -31,11 +33,18 @@ struct ReviewsRequest {
   bool fresh = false;  // forget an interrupted run, replace embeddings that are there
   bool force = false;  // replace files that embed did not write
   const std::atomic<bool>* stop = nullptr;
+  std::optional<Shard> shard;  // only this part of the reviews, by the bytes of their texts
 };
 
-// Error where other embeddings are there already, or an interrupted run had other settings.
+// Error where other embeddings are there already, or an interrupted run had other settings. A shard
+// goes into embed.shards/.
 EmbedReport embed_reviews(const Domain& domain, const ReviewsRequest& request,
                           EmbeddingModel& model);
+
+// Puts the shards of embed.shards/ together: the files that one run over all reviews writes. Of the
+// request `threads`, `fresh` and `force` count. Error, naming them, for shards that are missing,
+// damaged, or made of other texts than there are now.
+EmbedReport join_reviews(const Domain& domain, const ReviewsRequest& request);
 
 // Encodes the first `count` reviews and keeps nothing: how fast it is, and how much there is to do.
 EmbedReport try_reviews(const Domain& domain, const ReviewsRequest& request, int64_t count,

@@ -39,14 +39,15 @@ class ContentHash {
   std::unique_ptr<XXH3_state_t, Free> state_{XXH3_createState()};
 };
 
-// Of a whole file, of which a part at a time is in memory.
-inline std::string content_hash(const MappedFile& file) {
+// Of a file, or of `count` bytes from `begin` on, of which a part at a time is in memory.
+inline std::string content_hash(const MappedFile& file, std::size_t begin = 0,
+                                std::size_t count = std::dynamic_extent) {
   constexpr std::size_t kPart = std::size_t{64} << 20;
   ContentHash hash;
-  for (std::span<const std::byte> left = file.bytes(); !left.empty();) {
-    const std::size_t count = std::min(left.size(), kPart);
-    hash.add(left.data(), count);
-    left = left.subspan(count);
+  for (std::span<const std::byte> left = file.bytes().subspan(begin, count); !left.empty();) {
+    const std::size_t part = std::min(left.size(), kPart);
+    hash.add(left.data(), part);
+    left = left.subspan(part);
     file.forget_pages();
   }
   return hash.text();

@@ -54,6 +54,7 @@ struct InputStream::State {
   std::unique_ptr<char[]> block;
   std::size_t begin = 0, end = 0;  // unread bytes of block
   uint64_t consumed = 0;           // bytes of the file before block[begin]
+  uint64_t left = UINT64_MAX;      // bytes of the range that were not read yet
   uint64_t produced = 0;           // decompressed bytes handed out
   bool file_ended = false;
   Compression compression = Compression::none;
@@ -102,10 +103,11 @@ struct InputStream::State {
   // One read(2) into `to`, hashed on the way.
   std::size_t read_some(char* to, std::size_t room) {
     for (;;) {
-      const ssize_t got = ::read(fd, to, room);
+      const ssize_t got = ::read(fd, to, std::min<uint64_t>(room, left));
       if (got < 0 && errno == EINTR) continue;
       if (got < 0) fail(fmt::format("cannot be read: {}", std::strerror(errno)));
       if (got == 0) file_ended = true;
+      left -= static_cast<uint64_t>(got);
       hash.add(to, static_cast<std::size_t>(got));
       return static_cast<std::size_t>(got);
     }
@@ -233,7 +235,8 @@ struct InputStream::State {
   }
 };
 
-InputStream::InputStream(const std::string& path, bool may_be_empty, std::size_t block_bytes)
+InputStream::InputStream(const std::string& path, bool may_be_empty, std::size_t block_bytes,
+                         ByteRange range)
     : state_(std::make_unique<State>()) {
   CFAA_ASSERT(block_bytes >= kSniffed);
   State& s = *state_;
@@ -246,6 +249,13 @@ InputStream::InputStream(const std::string& path, bool may_be_empty, std::size_t
   if (s.fd < 0) s.fail(fmt::format("cannot be opened: {}", std::strerror(errno)));
   if (::fstat(s.fd, &s.opened) == 0 && S_ISDIR(s.opened.st_mode)) {
     s.fail("is a directory; name the files in it");
+  }
+  s.left = range.end - range.begin;
+  if (range.begin > 0) {  // in the middle of a plain file
+    if (::lseek(s.fd, static_cast<off_t>(range.begin), SEEK_SET) < 0) {
+      s.fail(fmt::format("cannot be read from byte {}: {}", range.begin, std::strerror(errno)));
+    }
+    return;
   }
   s.fill(kSniffed);
   const std::string_view head(s.block.get(), s.end);

@@ -25,12 +25,17 @@ struct FileIdentity {
   Compression compression = Compression::none;
 };
 
+// Bytes [begin, end) of a file.
+struct ByteRange {
+  uint64_t begin = 0, end = UINT64_MAX;
+};
+
 class InputStream {
  public:
   // An empty file is refused unless it may be one. `block_bytes`: how much of a compressed file is
-  // read at a time.
+  // read at a time. `range`: of a plain file that can be read from any place.
   explicit InputStream(const std::string& path, bool may_be_empty = false,
-                       std::size_t block_bytes = std::size_t{1} << 20);
+                       std::size_t block_bytes = std::size_t{1} << 20, ByteRange range = {});
   ~InputStream();
   InputStream(InputStream&&) noexcept;
 
@@ -38,7 +43,7 @@ class InputStream {
   std::size_t read(char* out, std::size_t capacity);
 
   Compression compression() const;
-  uint64_t consumed() const;  // bytes of the file, as they are on disk
+  uint64_t consumed() const;  // bytes of the file, or of the range, as they are on disk
   // Complete once read() has come to the end.
   FileIdentity identity() const;
   // A plain file's bytes in place, or null: of compressed files, pipes and standard input.

@@ -151,11 +151,17 @@ LineFormat format_by_name(const std::string& path) {
   return LineFormat::kDetect;
 }
 
-TextLines::TextLines(const std::string& path, TextLinesOptions options)
+TextLines::TextLines(const std::string& path, TextLinesOptions options, ByteRange range)
     : path_(path == "-" ? "standard input" : path),
       options_(std::move(options)),
-      stream_(std::make_unique<InputStream>(path, true)),
-      chunks_(*stream_, kBlock) {}
+      from_(range.begin),
+      stream_(std::make_unique<InputStream>(path, true, kBlock, range)),
+      chunks_(*stream_, kBlock) {
+  if (from_ == 0) return;
+  CFAA_ASSERT(options_.format == LineFormat::kPlain || options_.format == LineFormat::kJson);
+  open_ = true;
+  first_ = false;
+}
 
 // Blank lines say nothing about the format; a first block of nothing else is plain text.
 void TextLines::open_format() {
@@ -257,6 +263,7 @@ bool TextLines::next(std::string_view& text) {
 }
 
 std::string TextLines::place() const {
+  if (from_ > 0) return fmt::format("{} line {} from byte {} on", path_, record_line_, from_);
   return fmt::format("{} line {}", path_, record_line_);
 }
 

@@ -37,13 +37,18 @@ struct TextLinesOptions {
 
 class TextLines {
  public:
-  /// "-" is standard input. Error if the file cannot be opened.
-  TextLines(const std::string& path, TextLinesOptions options);
+  /// "-" is standard input. `range`: of a plain file of lines or JSON, which begins where a line
+  /// does; behind the file's first byte the format must be given. Error if the file cannot be
+  /// opened.
+  TextLines(const std::string& path, TextLinesOptions options, ByteRange range = {});
 
   /// The next text, valid until the next call; false at the end. Bytes that are not UTF-8 and
   /// unpaired surrogates become U+FFFD. Error, naming the line, for a record that cannot be read or
   /// lacks the field.
   bool next(std::string_view& text);
+
+  /// The format; one that was to be detected is known once next() was called.
+  LineFormat format() const { return options_.format; }
 
   /// The id of that text: a string, or a whole number's digits.
   std::string_view id() const { return id_; }
@@ -66,6 +71,7 @@ class TextLines {
 
   std::string path_;
   TextLinesOptions options_;
+  std::uint64_t from_;  // the range's first byte
   std::unique_ptr<InputStream> stream_;
   RecordChunks chunks_;
   Chunk chunk_;

@@ -19,7 +19,7 @@ class EmbedCorpus : public testing::Test {
  protected:
   CorpusRequest request(const std::string& input, const std::string& out = "v.npy") {
     CorpusRequest request;
-    request.input = folder_.path(input);
+    request.inputs = {folder_.path(input)};
     request.out = folder_.path(out);
     request.lines.format = format_by_name(input);
     request.options.window = 64;

@@ -21,7 +21,7 @@ class EmbedResume : public testing::Test {
  protected:
   void SetUp() override {
     write_text(input_, as_lines(random_texts(300, 1)));
-    request_.input = input_;
+    request_.inputs = {input_};
     request_.out = folder_.path("expected.npy");
     request_.by_sentence = true;  // with ids beside
     request_.options.window = 40;
