@@ -12,6 +12,7 @@
 #include "host/data/keyed_draw.h"
 #include "host/data/readers/review_format.h"
 #include "host/data/write_domain.h"
+#include "host/io/json_file.h"
 #include "host/io/output_file.h"
 #include "host/io/staged_directory.h"
 
@@ -280,6 +281,17 @@ json prepare(const PrepareRequest& request, ThreadPool& pool, const PrepareEvent
   file.close();
   directory.commit();
   return report;
+}
+
+PrepareOptions read_prepare_options(const std::filesystem::path& directory) {
+  PrepareOptions options;
+  const std::filesystem::path path = directory / kReportName;
+  if (!std::filesystem::exists(path)) return options;
+  const json report = read_json_object(path);
+  if (report.contains("options")) {
+    prepare_option_set(options).read(report["options"], path.string());
+  }
+  return options;
 }
 
 }  // namespace cfaa

@@ -42,4 +42,7 @@ struct PrepareEvents {
 nlohmann::json prepare(const PrepareRequest& request, ThreadPool& pool,
                        const PrepareEvents& events);
 
+// The options that made a prepared directory; the defaults where it has no prepare.json.
+PrepareOptions read_prepare_options(const std::filesystem::path& directory);
+
 }  // namespace cfaa

@@ -15,6 +15,8 @@
 // instead of d^3 / 3 (Woodbury). The d x d eigenproblem is solved on the host on every device.
 
 #include <cstdint>
+#include <span>
+#include <vector>
 
 #include "host/core/context.h"
 #include "host/core/view.h"
@@ -30,10 +32,17 @@ struct AlsOptions {
 };
 
 // rows (m, n): the entries of its rows, whose values are not read; h (n, d) contiguous, turned; w
-// (m, d) contiguous, written, 0 for a row without entries. Waits for the device.
+// (m, d) contiguous, written, 0 for a row without entries. Waits for the device. Returns (d) the
+// diagonal of alpha H'H in the new basis.
 template <class T>
-void als_half_sweep(Context& context, const SparseView& rows, const AlsOptions& options,
-                    MatrixView<T> h, MatrixView<T> w);
+std::vector<T> als_half_sweep(Context& context, const SparseView& rows, const AlsOptions& options,
+                              MatrixView<T> h, MatrixView<T> w);
+
+// Rows that come later: w (m, d) by the h that a half-sweep turned and the diagonal that it
+// returned. A row has the bits that the half-sweep would have given it.
+template <class T>
+void als_later_rows(Context& context, const SparseView& rows, const AlsOptions& options,
+                    std::span<const T> diagonal, MatrixView<const T> h, MatrixView<T> w);
 
 // Its parts. gram (d, d) = h'h:
 CFAA_DEVICE_OP(template <class T>

@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <numeric>
 
+#include "host/io/utf8.h"
 #include "host/text/sentences.h"
 
 namespace cfaa {
@@ -86,7 +87,13 @@ std::string ReviewWords::of_item(int32_t item) const {
 
 std::string ReviewWords::sentence(int64_t row) const {
   if (!text_ || row >= text_->count()) return "";
-  const std::string_view text = text_->text(row);
+  return first_sentence(text_->text(row));
+}
+
+std::string first_sentence(std::string_view text) {
+  std::string repaired;
+  std::size_t replaced = 0;
+  if (!is_utf8(text)) text = well_formed(text, repaired, replaced);
   std::vector<Sentence> sentences;
   SentenceSplitter(language_of(text)).split(text, sentences);
   for (const Sentence& each : sentences) {

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "host/data/dataset.h"
@@ -12,12 +13,15 @@
 
 namespace cfaa {
 
-// Of a domain's training reviews. Sentences are the first of a review, cut to `kMostCharacters`,
-// without control characters; "" where there is no text. From several threads at a time.
+inline constexpr int kMostCharacters = 52;  // of a sentence that is shown
+
+// The first sentence of a text that has anything to show, cut to `kMostCharacters`, without control
+// characters; "" where there is none. What is not UTF-8 is U+FFFD.
+std::string first_sentence(std::string_view text);
+
+// Of a domain's training reviews, their first sentences. From several threads at a time.
 class ReviewWords {
  public:
-  static constexpr int kMostCharacters = 52;
-
   explicit ReviewWords(const Domain& domain);
 
   // Of the user's review of the item.

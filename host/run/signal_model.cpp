@@ -230,6 +230,7 @@ SignalFit fit_signals(Context& context, const ReviewedData& data, const SignalsO
 SignalModel::SignalModel(Context& context, const ReviewedData& data, std::size_t domain,
                          const SignalsOptions& options, const std::vector<SignalWeight>& weights)
     : data_(data),
+      options_(options.signal()),
       made_([&] {
         std::vector<SignalName> names;
         for (const SignalWeight& w : weights) names.push_back(w.name);
@@ -242,23 +243,61 @@ SignalModel::SignalModel(Context& context, const ReviewedData& data, std::size_t
         }
         return scaled;
       }()),
-      user_scale_(options.with_model() ? history_scale(made_.evidence) : std::vector<double>()),
+      user_scale_(options.with_model() ? history_scale(made_.evidence.liked)
+                                       : std::vector<double>()),
       scores_(context, made_.evidence, made_.signals, weight_, user_scale_) {}
 
 std::unique_ptr<Scorer> SignalModel::scorer() const {
   return make_scorer(scores_);
 }
 
+SignalModel::Placed SignalModel::place(Context& context, SparseRows liked,
+                                       const ReviewTerms& reviews,
+                                       std::span<const int32_t> author) const {
+  Placed placed;
+  placed.users = place_later_users(context, made_.evidence, made_.signals, options_,
+                                   std::move(liked), reviews, author);
+  if (!user_scale_.empty()) placed.scale = history_scale(placed.users.liked);
+  placed.scored = scores_.users_of(context, placed.users, placed.scale);
+  return placed;
+}
+
+std::unique_ptr<Scorer> SignalModel::scorer(const Placed& placed) const {
+  return std::make_unique<BlockScorer>(
+      placed.users.users(), scores_.items(),
+      [this, &placed](Context& context, std::span<const int32_t> users, int64_t first, int64_t last,
+                      MatrixView<float> block) {
+        scores_.fill(context, placed.scored, users, first, last, block);
+      },
+      [this, &placed](int32_t user, std::span<const int32_t> items, double* values) {
+        scores_.score(placed.scored, user, items, values);
+      });
+}
+
 std::vector<SignalReason> SignalModel::reasons(int32_t user, std::span<const int32_t> items) const {
-  const auto catalogue = static_cast<std::size_t>(made_.evidence.items());
+  const double scale = user_scale_.empty() ? 1 : user_scale_[static_cast<std::size_t>(user)];
+  return reasons_of([&](const Signal& signal) { return signal_user(signal, made_.evidence, user); },
+                    scale, items);
+}
+
+std::vector<SignalReason> SignalModel::reasons(const Placed& placed, int32_t user,
+                                               std::span<const int32_t> items) const {
+  const double scale = placed.scale.empty() ? 1 : placed.scale[static_cast<std::size_t>(user)];
+  return reasons_of([&](const Signal&) { return placed.users.user(user); }, scale, items);
+}
+
+template <class UserOf>
+std::vector<SignalReason> SignalModel::reasons_of(UserOf user_of, double scale,
+                                                  std::span<const int32_t> items) const {
+  // The strongest signal of each item.
+  std::vector<SignalReason> reasons(items.size());
   std::vector<std::size_t> strongest(items.size());
   std::vector<double> most(items.size(), -std::numeric_limits<double>::infinity());
-  std::vector<double> row(catalogue);
   for (std::size_t s = 0; s < made_.signals.size(); ++s) {
-    std::fill(row.begin(), row.end(), 0.0);
-    add_signal_row(made_.signals[s], made_.evidence, user, weight_[s], row.data());
+    std::vector<double> row(static_cast<std::size_t>(made_.evidence.items()));
+    add_signal_row(made_.signals[s], user_of(made_.signals[s]), weight_[s], row.data());
     double mean = 0;
-    for (const double x : row) mean += x / static_cast<double>(catalogue);
+    for (const double x : row) mean += x / static_cast<double>(row.size());
     for (std::size_t i = 0; i < items.size(); ++i) {
       const double raised = row[static_cast<std::size_t>(items[i])] - mean;
       if (!(raised > most[i])) continue;
@@ -266,22 +305,18 @@ std::vector<SignalReason> SignalModel::reasons(int32_t user, std::span<const int
       strongest[i] = s;
     }
   }
-  std::vector<SignalReason> result;
   for (std::size_t i = 0; i < items.size(); ++i) {
-    result.push_back(explain(user, items[i], strongest[i], most[i]));
+    const Signal& signal = made_.signals[strongest[i]];
+    reasons[i].signal = signal.name;
+    reasons[i].raised = most[i] * scale;
+    explain(signal, user_of(signal), weight_[strongest[i]] < 0, items[i], reasons[i]);
   }
-  return result;
+  return reasons;
 }
 
-SignalReason SignalModel::explain(int32_t user, int32_t item, std::size_t strongest,
-                                  double raised) const {
-  const Evidence& evidence = made_.evidence;
-  const Signal& signal = made_.signals[strongest];
-  SignalReason reason;
-  reason.signal = signal.name;
-  reason.raised =
-      user_scale_.empty() ? raised : raised * user_scale_[static_cast<std::size_t>(user)];
-  // What counts of the user's items, or of its words, by how much; the largest first.
+// What counts of the user's items, or of its words, by how much; the largest first.
+void SignalModel::explain(const Signal& signal, const SignalUser& user, bool negative, int32_t item,
+                          SignalReason& reason) const {
   std::vector<std::pair<double, int32_t>> parts;
   const auto value_at = [](const SparseRows& rows, int32_t row, int32_t column) {
     const auto columns = rows.columns_of(row);
@@ -289,14 +324,14 @@ SignalReason SignalModel::explain(int32_t user, int32_t item, std::size_t strong
     if (at == columns.end() || *at != column) return 0.0;
     return double{rows.values_of(row)[static_cast<std::size_t>(at - columns.begin())]};
   };
-  if (signal.user_words.rows() > 0) {
-    const auto terms = signal.user_words.columns_of(user);
-    const auto weights = signal.user_words.values_of(user);
-    for (std::size_t t = 0; t < terms.size(); ++t) {
-      parts.emplace_back(-weights[t] * value_at(signal.word_items, terms[t], item), terms[t]);
+  const bool of_words = signal.word_items.rows() > 0;
+  if (of_words) {
+    for (std::size_t t = 0; t < user.terms.size(); ++t) {
+      parts.emplace_back(-user.term_weights[t] * value_at(signal.word_items, user.terms[t], item),
+                         user.terms[t]);
     }
   } else if (signal.bias.empty()) {
-    for (const int32_t j : evidence.liked.columns_of(user)) {
+    for (const int32_t j : user.liked) {
       double part = 0;
       if (signal.dim > 0) {
         const float* h_i = signal.item_factors.data() + item * signal.dim;
@@ -305,18 +340,17 @@ SignalReason SignalModel::explain(int32_t user, int32_t item, std::size_t strong
       } else {
         part = value_at(signal.votes, j, item);
       }
-      parts.emplace_back(-part * (weight_[strongest] < 0 ? -1 : 1), j);
+      parts.emplace_back(-part * (negative ? -1 : 1), j);
     }
   }
   std::sort(parts.begin(), parts.end());
   for (std::size_t p = 0; p < std::min<std::size_t>(3, parts.size()) && parts[p].first < 0; ++p) {
-    if (signal.user_words.rows() > 0) {
-      reason.words.push_back(data_.term(parts[p].second));
+    if (of_words) {
+      reason.words.push_back(data_.terms()[static_cast<std::size_t>(parts[p].second)]);
     } else {
       reason.items.push_back(parts[p].second);
     }
   }
-  return reason;
 }
 
 }  // namespace cfaa

@@ -40,7 +40,7 @@ class ReviewedData {
 
   const ReviewedDomain& domain(std::size_t which) const { return domains_[which]; }
   bool has_vectors() const;
-  const std::string& term(int32_t number) const { return terms_[static_cast<std::size_t>(number)]; }
+  const std::vector<std::string>& terms() const { return terms_; }  // the vocabulary, ascending
 
  private:
   void read_vectors(std::size_t domain, const ReviewSums& sums);
@@ -100,11 +100,30 @@ class SignalModel {
   // Of each of the items. From several threads at a time.
   std::vector<SignalReason> reasons(int32_t user, std::span<const int32_t> items) const;
   const SignalScores& scores() const { return scores_; }
+  const ReviewedData& data() const { return data_; }
+
+  // Users who were not in training (host/signals/later_users.h), with what the others have.
+  struct Placed {
+    LaterUsers users;
+    std::vector<double> scale;
+    SignalScores::Users scored;
+  };
+  Placed place(Context& context, SparseRows liked, const ReviewTerms& reviews,
+               std::span<const int32_t> author) const;
+  // Valid as long as this object and `placed`, whose users it ranks for.
+  std::unique_ptr<Scorer> scorer(const Placed& placed) const;
+  std::vector<SignalReason> reasons(const Placed& placed, int32_t user,
+                                    std::span<const int32_t> items) const;
 
  private:
-  SignalReason explain(int32_t user, int32_t item, std::size_t strongest, double raised) const;
+  template <class UserOf>
+  std::vector<SignalReason> reasons_of(UserOf user_of, double scale,
+                                       std::span<const int32_t> items) const;
+  void explain(const Signal& signal, const SignalUser& user, bool negative, int32_t item,
+               SignalReason& reason) const;
 
   const ReviewedData& data_;
+  SignalOptions options_;
   ScaledSignals made_;
   std::vector<double> weight_;      // over the scales
   std::vector<double> user_scale_;  // of a residual's base; empty: 1

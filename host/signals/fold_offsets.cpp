@@ -16,11 +16,11 @@ std::size_t index(int64_t i) {
 
 }  // namespace
 
-std::vector<double> history_scale(const Evidence& evidence) {
+std::vector<double> history_scale(const SparseRows& liked) {
   std::vector<double> scale;
-  for (int64_t u = 0; u < evidence.users(); ++u) {
-    const auto liked = static_cast<double>(evidence.liked.columns_of(u).size());
-    scale.push_back(1 / std::sqrt(std::max(1.0, liked)));
+  for (int64_t u = 0; u < liked.rows(); ++u) {
+    const auto items = static_cast<double>(liked.columns_of(u).size());
+    scale.push_back(1 / std::sqrt(std::max(1.0, items)));
   }
   return scale;
 }
@@ -39,7 +39,7 @@ FoldOffsets::FoldOffsets(Context& context, const ReviewedDomain& reviewed,
     }
     const SignalScores scores(context, made.evidence, made.signals, over_scale);
     made_.push_back({scores.left(), transpose(scores.right()), scores.dim(), scores.user_factors(),
-                     scores.item_factors(), history_scale(made.evidence),
+                     scores.item_factors(), history_scale(made.evidence.liked),
                      std::vector<double>(index(reviewed.users()))});
     Fold& fold = made_.back();
     std::vector<char> wanted(index(reviewed.users()));

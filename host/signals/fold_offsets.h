@@ -50,6 +50,6 @@ class FoldOffsets {
 };
 
 // 1 / sqrt(liked items) of each user, of whom no item liked counts as one.
-std::vector<double> history_scale(const Evidence& evidence);
+std::vector<double> history_scale(const SparseRows& liked);
 
 }  // namespace cfaa

@@ -144,7 +144,8 @@ void scaled_rows(const ScaledSignals& made, int32_t user, double* rows) {
   const auto items = static_cast<std::size_t>(made.evidence.items());
   std::fill_n(rows, made.signals.size() * items, 0.0);
   for (std::size_t s = 0; s < made.signals.size(); ++s) {
-    add_signal_row(made.signals[s], made.evidence, user, 1 / made.scale[s], rows + s * items);
+    add_signal_row(made.signals[s], signal_user(made.signals[s], made.evidence, user),
+                   1 / made.scale[s], rows + s * items);
   }
 }
 

@@ -7,7 +7,6 @@
 #include <memory>
 #include <numeric>
 
-#include "host/text/string_index.h"
 #include "host/text/words.h"
 
 namespace cfaa {
@@ -187,6 +186,34 @@ ReviewVocabulary read_review_terms(ThreadPool& threads, std::span<const ReviewTe
     });
   }
   return result;
+}
+
+KnownTerms::KnownTerms(const std::vector<std::string>& terms)
+    : number_([&] {
+        std::vector<std::pair<std::string, int32_t>> entries;
+        entries.reserve(terms.size());
+        for (const std::string& term : terms) {
+          entries.emplace_back(term, static_cast<int32_t>(entries.size()));
+        }
+        return entries;
+      }()) {}
+
+ReviewTerms KnownTerms::read(std::span<const std::string_view> texts) const {
+  ReviewTerms reviews;
+  WordReader words;
+  for (const std::string_view text : texts) {
+    const std::size_t first = reviews.term.size();
+    words.read(text, [&](std::string_view word) {
+      if (const int32_t number = number_.find(word); number != StringIndex::kAbsent) {
+        reviews.term.push_back(number);
+      }
+    });
+    const auto begin = reviews.term.begin() + static_cast<std::ptrdiff_t>(first);
+    std::sort(begin, reviews.term.end());
+    reviews.term.erase(std::unique(begin, reviews.term.end()), reviews.term.end());
+    reviews.offset.push_back(std::ssize(reviews.term));
+  }
+  return reviews;
 }
 
 }  // namespace cfaa

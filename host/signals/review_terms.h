@@ -12,13 +12,14 @@
 #include <vector>
 
 #include "host/core/parallel.h"
+#include "host/text/string_index.h"
 
 namespace cfaa {
 
 // Of one domain: review r is row r of its training split.
 struct ReviewTerms {
   std::vector<int64_t> offset = {0};  // (reviews + 1)
-  std::vector<int32_t> term;          // each once, in the order of the review
+  std::vector<int32_t> term;          // each of a review once
 
   int64_t reviews() const { return static_cast<int64_t>(offset.size()) - 1; }
   std::span<const int32_t> of(int64_t review) const {
@@ -43,5 +44,17 @@ struct ReviewTexts {
 // bring it over a limit that high.
 ReviewVocabulary read_review_terms(ThreadPool& threads, std::span<const ReviewTexts> domains,
                                    int64_t least = 3);
+
+// The terms of texts that were not there when the vocabulary was made; words outside of it are
+// passed over. From any thread.
+class KnownTerms {
+ public:
+  explicit KnownTerms(const std::vector<std::string>& terms);
+
+  ReviewTerms read(std::span<const std::string_view> texts) const;
+
+ private:
+  StringIndex number_;
+};
 
 }  // namespace cfaa

@@ -10,7 +10,6 @@
 #include <numbers>
 
 #include "host/core/error.h"
-#include "host/ops/als.h"
 #include "host/ops/grouped_linear.h"
 #include "host/ops/spd_inverse.h"
 #include "host/signals/device_rows.h"
@@ -239,11 +238,12 @@ void alternate(Context& context, const Evidence& evidence, const SignalOptions& 
   Tensor<float, 2> users(context, {evidence.users(), d});
   Tensor<float, 2> items(context, {evidence.items(), d},
                          small_normal(evidence.items(), d, options.seed).data());
-  const AlsOptions als{options.ials_alpha, options.ials_lambda, 1};
+  const AlsOptions als = als_options(options);
   als_half_sweep<float>(context, liked.view(), als, items.view(), users.view());
   for (int64_t sweep = 0; sweep < options.ials_sweeps; ++sweep) {
     als_half_sweep<float>(context, likers.view(), als, users.view(), items.view());
-    als_half_sweep<float>(context, liked.view(), als, items.view(), users.view());
+    signal.als_diagonal =
+        als_half_sweep<float>(context, liked.view(), als, items.view(), users.view());
   }
   signal.user_factors = users.to_host();
   signal.item_factors = items.to_host();
@@ -309,8 +309,22 @@ Signal make_signal(Context& context, const Evidence& evidence, SignalName name,
   return signal;
 }
 
-void add_signal_row(const Signal& signal, const Evidence& evidence, int32_t user, double scale,
-                    double* row) {
+AlsOptions als_options(const SignalOptions& options) {
+  return {options.ials_alpha, options.ials_lambda, 1};
+}
+
+SignalUser signal_user(const Signal& signal, const Evidence& evidence, int32_t user) {
+  SignalUser of;
+  of.liked = evidence.liked.columns_of(user);
+  if (signal.user_words.rows() > 0) {
+    of.terms = signal.user_words.columns_of(user);
+    of.term_weights = signal.user_words.values_of(user);
+  }
+  of.factors = std::span(signal.user_factors).subspan(index(user * signal.dim), index(signal.dim));
+  return of;
+}
+
+void add_signal_row(const Signal& signal, const SignalUser& user, double scale, double* row) {
   for (std::size_t i = 0; i < signal.bias.size(); ++i) row[i] += scale * signal.bias[i];
   const auto add = [&](const SparseRows& right, int32_t k, double factor) {
     const auto columns = right.columns_of(k);
@@ -318,18 +332,17 @@ void add_signal_row(const Signal& signal, const Evidence& evidence, int32_t user
     for (std::size_t e = 0; e < columns.size(); ++e) row[columns[e]] += factor * values[e];
   };
   if (signal.votes.rows() > 0) {
-    for (const int32_t j : evidence.liked.columns_of(user)) add(signal.votes, j, scale);
+    for (const int32_t j : user.liked) add(signal.votes, j, scale);
   }
-  if (signal.user_words.rows() > 0) {
-    const auto terms = signal.user_words.columns_of(user);
-    const auto weights = signal.user_words.values_of(user);
-    for (std::size_t t = 0; t < terms.size(); ++t) {
-      add(signal.word_items, terms[t], scale * weights[t]);
+  if (signal.word_items.rows() > 0) {
+    for (std::size_t t = 0; t < user.terms.size(); ++t) {
+      add(signal.word_items, user.terms[t], scale * user.term_weights[t]);
     }
   }
   if (signal.dim > 0) {
-    const float* w = signal.user_factors.data() + user * signal.dim;
-    for (int64_t i = 0; i < evidence.items(); ++i) {
+    const float* w = user.factors.data();
+    const int64_t items = std::ssize(signal.item_factors) / signal.dim;
+    for (int64_t i = 0; i < items; ++i) {
       const float* h = signal.item_factors.data() + i * signal.dim;
       double sum = 0;
       for (int64_t q = 0; q < signal.dim; ++q) sum += double{w[q]} * double{h[q]};
@@ -347,7 +360,8 @@ double spread_within_rows(Context& context, const Signal& signal, const Evidence
         std::vector<double> row(index(items));
         for (int64_t k = begin; k < end; ++k) {
           std::fill(row.begin(), row.end(), 0.0);
-          add_signal_row(signal, evidence, static_cast<int32_t>(k * step), 1, row.data());
+          add_signal_row(signal, signal_user(signal, evidence, static_cast<int32_t>(k * step)), 1,
+                         row.data());
           double sum = 0, square = 0;
           for (const double x : row) sum += x;
           const double mean = sum / static_cast<double>(items);

@@ -18,11 +18,13 @@
 // Everything is deterministic and has the same bits for every number of threads.
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "host/core/context.h"
 #include "host/core/options.h"
+#include "host/ops/als.h"
 #include "host/signals/evidence.h"
 
 namespace cfaa {
@@ -62,7 +64,21 @@ struct Signal {
   int64_t dim = 0;
   std::vector<float> user_factors;  // (users, dim)
   std::vector<float> item_factors;  // (items, dim)
+  std::vector<float> als_diagonal;  // (dim) by which factors of a later user are solved for
 };
+
+// A user's side of a signal.
+struct SignalUser {
+  std::span<const int32_t> liked;       // items, ascending
+  std::span<const int32_t> terms;       // where the signal is of words: the user's, ascending,
+  std::span<const float> term_weights;  // and what they weigh
+  std::span<const float> factors;       // (dim) where it is of factors
+};
+
+// Of a user of the evidence that the signal was made from.
+SignalUser signal_user(const Signal& signal, const Evidence& evidence, int32_t user);
+
+AlsOptions als_options(const SignalOptions& options);
 
 // False where a signal's memory grows with the square of the items and the machine has not so much.
 bool fits_in_memory(SignalName name, int64_t items);
@@ -73,8 +89,7 @@ Signal make_signal(Context& context, const Evidence& evidence, SignalName name,
                    const SignalOptions& options);
 
 // row (items) += scale * f(user, .), added up in double.
-void add_signal_row(const Signal& signal, const Evidence& evidence, int32_t user, double scale,
-                    double* row);
+void add_signal_row(const Signal& signal, const SignalUser& user, double scale, double* row);
 
 // The mean over users of the variance of f(u, .) within the user's row, square root taken. Over
 // every user, or over 2000 evenly spaced ones where there are more.

@@ -56,8 +56,8 @@ void append_weighted(Context& context, int64_t rows, int64_t columns,
 SignalScores::SignalScores(Context& context, const Evidence& evidence,
                            std::span<const Signal> signals, std::span<const double> weights,
                            std::span<const double> user_scale) {
-  const int64_t users = evidence.users(), items = evidence.items();
-  const auto scale = [&](std::size_t user) { return user_scale.empty() ? 1 : user_scale[user]; };
+  const int64_t items = evidence.items();
+  const std::vector<float>* factors = nullptr;
   const SparseRows* words = nullptr;
   std::vector<float> bias(index(items));
   for (std::size_t s = 0; s < signals.size(); ++s) {
@@ -69,12 +69,9 @@ SignalScores::SignalScores(Context& context, const Evidence& evidence,
     if (signal.dim > 0) {
       CFAA_ASSERT(dim_ == 0);
       dim_ = signal.dim;
+      factor_weight_ = weights[s];
       item_factors_ = signal.item_factors;
-      user_factors_ = signal.user_factors;
-      for (std::size_t x = 0; x < user_factors_.size(); ++x) {
-        user_factors_[x] =
-            static_cast<float>(weights[s] * scale(x / index(dim_)) * double{user_factors_[x]});
-      }
+      factors = &signal.user_factors;
     }
   }
   const int64_t terms = words == nullptr ? 0 : words->columns;
@@ -92,22 +89,8 @@ SignalScores::SignalScores(Context& context, const Evidence& evidence,
       [](const Signal& s) -> const SparseRows& { return s.word_items; }, right);
   right_ = join_rows(items, right);
 
-  std::vector<std::vector<SparseEntry>> left(index(users));
-  for (int64_t u = 0; u < users; ++u) {
-    std::vector<SparseEntry>& row = left[index(u)];
-    const auto one = static_cast<float>(scale(index(u)));
-    for (const int32_t j : evidence.liked.columns_of(u)) row.push_back({j, one});
-    row.push_back({static_cast<int32_t>(items), one});
-    if (words == nullptr) continue;
-    const auto at = words->columns_of(u);
-    const auto values = words->values_of(u);
-    for (std::size_t e = 0; e < at.size(); ++e) {
-      row.push_back({static_cast<int32_t>(items + 1) + at[e], one * values[e]});
-    }
-  }
-  left_ = join_rows(items + 1 + terms, left);
-
-  device_left_ = DeviceRows(context, left_);
+  users_ = make_users(context, evidence.liked, words,
+                      factors == nullptr ? std::vector<float>() : *factors, user_scale);
   device_right_ = DeviceRows(context, right_);
   if (dim_ > 0) {
     device_item_factors_ = Tensor<float, 2>(context, {items, dim_}, item_factors_.data());
@@ -116,8 +99,49 @@ SignalScores::SignalScores(Context& context, const Evidence& evidence,
   }
 }
 
+SignalScores::Users SignalScores::make_users(Context& context, const SparseRows& liked,
+                                             const SparseRows* words, std::vector<float> factors,
+                                             std::span<const double> user_scale) const {
+  const auto scale = [&](std::size_t user) { return user_scale.empty() ? 1 : user_scale[user]; };
+  const int64_t items = right_.columns;
+  std::vector<std::vector<SparseEntry>> left(index(liked.rows()));
+  for (int64_t u = 0; u < liked.rows(); ++u) {
+    std::vector<SparseEntry>& row = left[index(u)];
+    const auto one = static_cast<float>(scale(index(u)));
+    for (const int32_t j : liked.columns_of(u)) row.push_back({j, one});
+    row.push_back({static_cast<int32_t>(items), one});
+    if (words == nullptr) continue;
+    const auto at = words->columns_of(u);
+    const auto values = words->values_of(u);
+    for (std::size_t e = 0; e < at.size(); ++e) {
+      row.push_back({static_cast<int32_t>(items + 1) + at[e], one * values[e]});
+    }
+  }
+  for (std::size_t x = 0; x < factors.size(); ++x) {
+    factors[x] = static_cast<float>(factor_weight_ * scale(x / index(dim_)) * double{factors[x]});
+  }
+  Users users;
+  users.left = join_rows(right_.rows(), left);
+  users.device_left = DeviceRows(context, users.left);
+  users.factors = std::move(factors);
+  return users;
+}
+
+SignalScores::Users SignalScores::users_of(Context& context, const LaterUsers& later,
+                                           std::span<const double> user_scale) const {
+  CFAA_ASSERT(later.dim == dim_);
+  const bool words = later.words.columns > 0;
+  return make_users(context, later.liked, words ? &later.words : nullptr, later.factors,
+                    user_scale);
+}
+
 void SignalScores::fill(Context& context, std::span<const int32_t> users, int64_t first,
                         int64_t last, MatrixView<float> scores) const {
+  fill(context, users_, users, first, last, scores);
+}
+
+void SignalScores::fill(Context& context, const Users& who, std::span<const int32_t> users,
+                        int64_t first, int64_t last, MatrixView<float> scores) const {
   const auto count = static_cast<int64_t>(users.size());
   const Arena::Scope scope(context.scratch());
   const auto rows = context.scratch().take<int32_t, 1>({count});
@@ -125,7 +149,7 @@ void SignalScores::fill(Context& context, std::span<const int32_t> users, int64_
   std::vector<float> factors;
   if (dim_ > 0) {
     for (const int32_t user : users) {
-      const float* row = user_factors_.data() + user * dim_;
+      const float* row = who.factors.data() + user * dim_;
       factors.insert(factors.end(), row, row + dim_);
     }
     const auto chosen = context.scratch().take<float, 2>({count, dim_});
@@ -136,15 +160,20 @@ void SignalScores::fill(Context& context, std::span<const int32_t> users, int64_
     const LinearLayer<float> layer{chosen, items, bias, scores};
     grouped_linear<float>(context, {&layer, 1}, Activation::none);
   }
-  sparse_product<float>(context, device_left_.view(), rows, device_right_.view(), 1, first,
+  sparse_product<float>(context, who.device_left.view(), rows, device_right_.view(), 1, first,
                         dim_ > 0, scores);
   context.runtime().synchronize();
 }
 
 void SignalScores::score(int32_t user, std::span<const int32_t> items, double* scores) const {
+  score(users_, user, items, scores);
+}
+
+void SignalScores::score(const Users& who, int32_t user, std::span<const int32_t> items,
+                         double* scores) const {
   std::vector<float> row(index(this->items()));
   if (dim_ > 0) {
-    const float* w = user_factors_.data() + user * dim_;
+    const float* w = who.factors.data() + user * dim_;
     for (const int32_t item : items) {
       const float* h = item_factors_.data() + item * dim_;
       float sum = 0;
@@ -152,8 +181,8 @@ void SignalScores::score(int32_t user, std::span<const int32_t> items, double* s
       row[index(item)] = sum;
     }
   }
-  const auto at = left_.columns_of(user);
-  const auto weights = left_.values_of(user);
+  const auto at = who.left.columns_of(user);
+  const auto weights = who.left.values_of(user);
   for (std::size_t e = 0; e < at.size(); ++e) {
     const auto columns = right_.columns_of(at[e]);
     const auto values = right_.values_of(at[e]);

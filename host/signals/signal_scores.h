@@ -11,6 +11,7 @@
 #include "host/core/context.h"
 #include "host/core/tensor.h"
 #include "host/signals/device_rows.h"
+#include "host/signals/later_users.h"
 #include "host/signals/signal.h"
 
 namespace cfaa {
@@ -22,14 +23,14 @@ class SignalScores {
   SignalScores(Context& context, const Evidence& evidence, std::span<const Signal> signals,
                std::span<const double> weights, std::span<const double> user_scale = {});
 
-  int64_t users() const { return left_.rows(); }
+  int64_t users() const { return users_.left.rows(); }
   int64_t items() const { return right_.columns; }
 
   // score(u, i) = <left of u, column i of right> + <user_factors of u, item_factors of i>
-  const SparseRows& left() const { return left_; }
+  const SparseRows& left() const { return users_.left; }
   const SparseRows& right() const { return right_; }
   int64_t dim() const { return dim_; }  // of the factors; 0: there are none
-  const std::vector<float>& user_factors() const { return user_factors_; }
+  const std::vector<float>& user_factors() const { return users_.factors; }
   const std::vector<float>& item_factors() const { return item_factors_; }
 
   // scores (R, last - first), contiguous, on the device, of `users` (R) and items first ... last -
@@ -40,12 +41,29 @@ class SignalScores {
   // Of one user and some items, on the host. From any thread.
   void score(int32_t user, std::span<const int32_t> items, double* scores) const;
 
+  // Users in the form that scores are made from.
+  struct Users {
+    SparseRows left;             // (users, items + 1 + terms): what the user liked, 1, its words
+    DeviceRows device_left;      // the same
+    std::vector<float> factors;  // (users, dim) times their weight
+  };
+  // Of users who came later; their scores are then the same functions of them.
+  Users users_of(Context& context, const LaterUsers& later,
+                 std::span<const double> user_scale = {}) const;
+  void fill(Context& context, const Users& who, std::span<const int32_t> users, int64_t first,
+            int64_t last, MatrixView<float> scores) const;
+  void score(const Users& who, int32_t user, std::span<const int32_t> items, double* scores) const;
+
  private:
-  SparseRows left_;   // (users, items + 1 + terms): what the user liked, 1, the words it wrote
+  Users make_users(Context& context, const SparseRows& liked, const SparseRows* words,
+                   std::vector<float> factors, std::span<const double> user_scale) const;
+
+  Users users_;
   SparseRows right_;  // (items + 1 + terms, items): votes, popularity, the items' words
-  DeviceRows device_left_, device_right_;
+  DeviceRows device_right_;
   int64_t dim_ = 0;
-  std::vector<float> user_factors_, item_factors_;  // weights in the users'
+  double factor_weight_ = 0;
+  std::vector<float> item_factors_;
   Tensor<float, 2> device_item_factors_;
   Tensor<float, 1> no_bias_;  // (items)
 };

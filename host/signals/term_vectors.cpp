@@ -70,7 +70,7 @@ std::vector<std::vector<TermCount>> count_terms(ThreadPool& threads, const Revie
 }
 
 SparseRows weigh(ThreadPool& threads, const std::vector<std::vector<TermCount>>& counted,
-                 const std::vector<double>& inverse_frequency) {
+                 std::span<const double> inverse_frequency) {
   std::vector<std::vector<SparseEntry>> rows(counted.size());
   threads.parallel_for(
       static_cast<int64_t>(counted.size()), kGrain, [&](int64_t begin, int64_t end, int) {
@@ -115,7 +115,17 @@ TermVectors make_term_vectors(ThreadPool& threads, const ReviewTerms& reviews, i
   }
   const auto of_users =
       count_terms(threads, reviews, terms, ReviewsOf(rows.users, rows.user, rows.used));
-  return {weigh(threads, of_items, inverse_frequency), weigh(threads, of_users, inverse_frequency)};
+  return {weigh(threads, of_items, inverse_frequency), weigh(threads, of_users, inverse_frequency),
+          inverse_frequency};
+}
+
+SparseRows later_term_vectors(ThreadPool& threads, const ReviewTerms& reviews, int64_t owners,
+                              std::span<const int32_t> owner,
+                              std::span<const double> inverse_frequency) {
+  CFAA_ASSERT(reviews.reviews() == std::ssize(owner));
+  const auto counted =
+      count_terms(threads, reviews, std::ssize(inverse_frequency), ReviewsOf(owners, owner, {}));
+  return weigh(threads, counted, inverse_frequency);
 }
 
 }  // namespace cfaa

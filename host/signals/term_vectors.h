@@ -11,6 +11,7 @@
 
 #include <cstdint>
 #include <span>
+#include <vector>
 
 #include "host/core/parallel.h"
 #include "host/signals/review_terms.h"
@@ -19,8 +20,9 @@
 namespace cfaa {
 
 struct TermVectors {
-  SparseRows items;  // (items, terms)
-  SparseRows users;  // (users, terms)
+  SparseRows items;                       // (items, terms)
+  SparseRows users;                       // (users, terms)
+  std::vector<double> inverse_frequency;  // (terms) log(I / df(t)); 0 outside of the limits
 };
 
 // Reviews that count: their row in the training split, its user and its item.
@@ -32,5 +34,11 @@ struct ReviewRows {
 
 TermVectors make_term_vectors(ThreadPool& threads, const ReviewTerms& reviews, int64_t terms,
                               const ReviewRows& rows);
+
+// Rows of users (or items) who were not counted: review r, of terms of the same vocabulary, is of
+// owner[r] < owners. The bits are those that they would have had among the others.
+SparseRows later_term_vectors(ThreadPool& threads, const ReviewTerms& reviews, int64_t owners,
+                              std::span<const int32_t> owner,
+                              std::span<const double> inverse_frequency);
 
 }  // namespace cfaa

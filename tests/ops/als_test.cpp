@@ -125,6 +125,26 @@ TEST_P(Als, IsCloseToThatInFloat) {
             1e-3);
 }
 
+TEST_P(Als, SolvesARowThatComesLaterToTheBitsItWouldHaveHad) {
+  const int64_t d = 9;
+  const AlsOptions options{0.2, 0.05, 0.7};
+  const Entries entries(33, 40, 6);
+  const DeviceEntries rows(context(), entries);
+  const auto items = normal<float>(40 * d, 1);
+  Tensor<float, 2> h(context(), {40, d}, items.data()), w(context(), {33, d});
+  const auto diagonal = als_half_sweep<float>(context(), rows.view, options, h.view(), w.view());
+  Entries last(1, 40, 6);  // row 32 alone
+  last.column.assign(entries.column.begin() + entries.offset[32], entries.column.end());
+  last.offset = {0, std::ssize(last.column)};
+  const DeviceEntries later(context(), last);
+  Tensor<float, 2> solved(context(), {1, d});
+
+  als_later_rows<float>(context(), later.view, options, diagonal, h.view(), solved.view());
+
+  const std::vector<float> all = w.to_host();
+  EXPECT_EQ(solved.to_host(), std::vector<float>(all.end() - d, all.end()));
+}
+
 TEST(AlsOnTheCpu, HasTheSameBitsOnEveryNumberOfThreads) {
   const int64_t d = 16, items = 1500, users = 300;
   const Entries entries(users, items, 40);

@@ -41,9 +41,9 @@ TEST_F(ReviewWordsOf, ALongReviewIsCutBetweenCharacters) {
   for (int i = 0; i < 200; ++i) text += "é";
   const std::string line = shown(text);
 
-  EXPECT_EQ(line.size(), 2u * ReviewWords::kMostCharacters + 3);
+  EXPECT_EQ(line.size(), 2u * kMostCharacters + 3);
   EXPECT_TRUE(line.ends_with("é…")) << line;
-  const std::string before_the_space(ReviewWords::kMostCharacters - 1, 'a');
+  const std::string before_the_space(kMostCharacters - 1, 'a');
   EXPECT_EQ(shown(before_the_space + " and more"), before_the_space + " …");
 }
 

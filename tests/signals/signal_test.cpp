@@ -19,7 +19,7 @@ namespace {
 
 std::vector<double> row_of(const Signal& signal, const Evidence& evidence, int32_t user) {
   std::vector<double> row(static_cast<std::size_t>(evidence.items()));
-  add_signal_row(signal, evidence, user, 1, row.data());
+  add_signal_row(signal, signal_user(signal, evidence, user), 1, row.data());
   return row;
 }
 
@@ -272,7 +272,8 @@ TEST_P(Signals, ScoresOfBlocksAndPairsAreTheWeightedRows) {
   for (std::size_t r = 0; r < users.size(); ++r) {
     std::vector<double> expected(12), pairs(12);
     for (std::size_t s = 0; s < signals.size(); ++s) {
-      add_signal_row(signals[s], evidence, users[r], weights[s], expected.data());
+      add_signal_row(signals[s], signal_user(signals[s], evidence, users[r]), weights[s],
+                     expected.data());
     }
     const std::vector<int32_t> items = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11};
     scores.score(users[r], items, pairs.data());

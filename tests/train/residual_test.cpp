@@ -42,7 +42,7 @@ class ResidualOf : public OnDevice {
     DomainEmbeddings embeddings{3, {users, items}, {}, 0, {}};
     embeddings.z = {normal<float>(3 * users, 1), normal<float>(3 * items, 2)};
     return {SignalScores(context(), made.evidence, made.signals, kWeights,
-                         history_scale(made.evidence)),
+                         history_scale(made.evidence.liked)),
             std::move(embeddings)};
   }
   std::vector<double> scores(const Scorer& scorer, int32_t user) {
