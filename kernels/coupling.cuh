@@ -1,7 +1,7 @@
 #pragma once
 
-// What both coupling kernels (coupling.cu, coupling_exact.cu) share: the problems, the unit their
-// samples are taken in, and the report.
+// What the kernels of couplings (sinkhorn.cuh, coupling_exact.cu) share: the problems, the unit
+// their samples are taken in, and the report.
 
 #include <cmath>
 #include <limits>

@@ -26,6 +26,8 @@ constexpr int kThreads = 128;
 constexpr int kPerThread = 4;  // scores that a thread reads in a round
 constexpr int kRound = kThreads * kPerThread;
 constexpr int kLeastCapacity = 2 * kRound;
+// Left to itself, nvcc spills for sm_100 so that two more fit.
+constexpr int kBlocksPerProcessor = 8;
 
 template <class T>
 struct Dots {
@@ -264,7 +266,7 @@ __device__ bool contains(const int32_t* items, int64_t begin, int64_t end, int32
 
 // report: top_k_update_kernel threads=128 shared=16*1024 bytes=4*U*W flops=U*W
 template <class T>
-__global__ void __launch_bounds__(kThreads)
+__global__ void __launch_bounds__(kThreads, kBlocksPerProcessor)
     top_k_update_kernel(const float* scores, int64_t columns, int first_item, float largest_norm,
                         const int64_t* masked_offset, const int32_t* masked, const Dots<T> dots,
                         const State state) {

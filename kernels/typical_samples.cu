@@ -2,10 +2,14 @@
 // attribute, one launch for all of them: 4 sets of 300 attributes are 1200 blocks.
 //
 // The column is taken as x = (z - centre) / spread in a unit in which Psi_ij is proportional to
-// 2^-(x_i - m_j)^2, and sorted once; the iterations then run on shared memory alone. Each needs the
-// softmax's denominator of every row before any sample can move, and Psi (N x K) is not kept: two
-// exponentials per pair (i, j) cost less than the room. That makes the kernel bound by
-// exponentials: 2 N K per iteration and attribute.
+// 2^-(x_i - m_j)^2, and sorted once; the iterations then run on shared memory and registers alone.
+// Each needs the softmax's denominator of every row before any sample can move.
+//
+// Up to 128 samples, sixteen lanes hold four rows of Psi whole, in registers
+// (kernels/lane_tile.cuh): the denominator comes by shuffles, and the same weights go on to the
+// columns' sums, which stay in registers until all rows are through. One exponential per pair (i,
+// j), and the kernel is bound by the six additions and multiplications around it. Above that Psi is
+// not kept but made twice, once along the rows and once along the columns.
 //
 // Z is (N, D) by rows and a block reads one column, so a 32-byte sector gives it one float in
 // eight. A batch of the paper's size lies in L2 and is read once per block: not worth a transposed
@@ -14,20 +18,23 @@
 #include "cuda/launch.h"
 #include "cuda/nvtx.h"
 #include "host/core/instantiate.h"
+#include "kernels/lane_tile.cuh"
 #include "kernels/latch.cuh"
-#include "kernels/typical_samples.cuh"
+#include "kernels/typical_column.cuh"
 
 namespace cfaa::cuda {
 namespace {
 
-// 1 / alpha in units of the spread is kept within these bounds: beyond them Psi is a hard, or a
-// uniform, assignment to the last bit.
-template <class T>
-constexpr double kLargestBandwidth = sizeof(T) == 4 ? 1e20 : 1e40;
+// Rows of Psi that sixteen lanes hold at a time.
+constexpr int kTileRows = 4;
+constexpr int kTileGroups = kPairThreads / kTileLanes;
 
 // As many as the registers allow without spilling.
-template <class T, class Vector>
-constexpr int kBlocksPerProcessor = sizeof(T) == 4 && !std::is_pointer_v<Vector> ? 4 : 2;
+template <class T, class Vector, int columns>
+constexpr int blocks_per_processor() {
+  if (columns == 8) return sizeof(T) == 4 ? 2 : 1;
+  return sizeof(T) == 4 && !std::is_pointer_v<Vector> ? 3 : 2;
+}
 
 template <class T>
 struct ForwardSize {
@@ -39,146 +46,109 @@ struct ForwardSize {
   }
 };
 
-struct Extent {
-  double low, half;  // the smallest element; half the range, which cannot overflow
-};
-
-template <class T>
-__device__ Extent extent_of(const TypicalSet<T>& set, int q) {
-  double low = set.z[q], high = low;
-  for (int i = threadIdx.x; i < set.n; i += kPairThreads) {
-    const double z = set.z[i * set.stride + q];
-    low = min(low, z);
-    high = max(high, z);
-  }
-  low = block_min(low);
-  high = block_max(high);
-  return {low, high / 2 - low / 2};
-}
-
-struct Statistics {
-  double mean, variance;  // in units of 2^exponent, the mean counted from the smallest element
-};
-
-template <class T>
-__device__ Statistics statistics_of(const TypicalSet<T>& set, int q, double low, int exponent) {
-  double sum = 0;
-  for (int i = threadIdx.x; i < set.n; i += kPairThreads) {
-    sum += std::ldexp(double(set.z[i * set.stride + q]), -exponent) - std::ldexp(low, -exponent);
-  }
-  const double mean = block_sum(sum) / set.n;
-  double squares = 0;
-  for (int i = threadIdx.x; i < set.n; i += kPairThreads) {
-    const double z =
-        std::ldexp(double(set.z[i * set.stride + q]), -exponent) - std::ldexp(low, -exponent);
-    squares += (z - mean) * (z - mean);
-  }
-  return {mean, block_sum(squares) / set.n};
-}
-
-// Rounding may put a sample a bit below the one before it; a running maximum puts them in order.
-// By one warp, each lane a stretch of the samples.
+// What a block iterates on.
 template <class T, class Vector>
-__device__ void restore_order(Vector m, int k) {
-  if (warp_index() == 0) {
-    const int lane = lane_index(), stretch = (k + 31) / 32;
-    const int begin = min(lane * stretch, k), end = min(begin + stretch, k);
-    T most = -std::numeric_limits<T>::infinity();
-    for (int j = begin; j < end; ++j) most = max(most, T(m[j]));
-    for (int distance = 1; distance < 32; distance *= 2) {
-      const T before = __shfl_up_sync(full_warp, most, distance);
-      if (lane >= distance) most = max(most, before);
+struct Column {
+  int n, k;
+  Vector x, nearest, log_sum, m;  // (n), (n), (n), (k)
+  Partials<T> partials;
+
+  __device__ Point<T> point(int i) const {
+    const T near = nearest[i];
+    return {near, 2 * T(x[i]) - near};
+  }
+
+  // An iteration with Psi made twice. finish(j, s_j, sum_i Psi_ij x_i).
+  template <class Finish>
+  __device__ void iterate_twice(Finish finish) const {
+    struct Row {
+      Point<T> point;
+      T x, offset;
+    };
+    const Column own = *this;
+    const auto sample = [=](int j) -> T { return own.m[j]; };
+
+    // log_sum_i = log2 sum_j 2^((x_i - nearest_i)^2 - (x_i - m_j)^2)
+    sum_rows<T>(
+        n, k, partials, [=](int i) { return own.point(i); }, sample,
+        [](Two<T>& sum, const Point<T>& p, T mj) { sum.a += p.weight(mj, 0); },
+        [=](int i, const Two<T>& sum) { own.log_sum[i] = std::log2(sum.a); });
+
+    sum_rows<T>(
+        k, n, partials, sample,
+        [=](int i) -> Row {
+          return {own.point(i), own.x[i], -T(own.log_sum[i])};
+        },
+        [](Two<T>& sum, T mj, const Row& row) {
+          const T psi = row.point.weight(mj, row.offset);
+          sum.a += psi;
+          sum.b = std::fma(psi, row.x, sum.b);
+        },
+        [=](int j, const Two<T>& sum) { finish(j, sum.a, sum.b); });
+  }
+
+  // The same with Psi in registers, for k of at most 16 columns. A missing sample stands at
+  // infinity and so weighs nothing; a missing row counts for nothing.
+  template <int columns, class Finish>
+  __device__ void iterate_in_registers(const Shared<T>& weights, const Shared<T>& moments,
+                                       Finish finish) const {
+    T sample[columns], weight[columns], moment[columns];
+#pragma unroll
+    for (int c = 0; c < columns; ++c) {
+      const int j = tile_lane() + kTileLanes * c;
+      sample[c] = j < k ? T(m[j]) : std::numeric_limits<T>::infinity();
+      weight[c] = moment[c] = 0;
     }
-    most = __shfl_up_sync(full_warp, most, 1);
-    if (lane == 0) most = -std::numeric_limits<T>::infinity();
-    for (int j = begin; j < end; ++j) {
-      const T value = m[j];
-      if (value < most) m[j] = most;
-      most = max(most, value);
+    for (int base = 0; base < n; base += kTileGroups * kTileRows) {
+      const int first = base + tile_group() * kTileRows;
+      T psi[kTileRows][columns], sums[kTileRows], share[kTileRows];
+#pragma unroll
+      for (int r = 0; r < kTileRows; ++r) {
+        const Point<T> p = point(min(first + r, n - 1));
+        sums[r] = 0;
+#pragma unroll
+        for (int c = 0; c < columns; ++c) {
+          psi[r][c] = p.weight(sample[c], 0);
+          sums[r] += psi[r][c];
+        }
+      }
+      const T sum = combine_rows<kTileRows>(sums, Sum{});
+      spread_rows(first + tile_row<kTileRows>() < n ? 1 / sum : T(0), share);
+#pragma unroll
+      for (int r = 0; r < kTileRows; ++r) {
+        const T at = share[r] * T(x[min(first + r, n - 1)]);
+#pragma unroll
+        for (int c = 0; c < columns; ++c) {
+          weight[c] = std::fma(psi[r][c], share[r], weight[c]);
+          moment[c] = std::fma(psi[r][c], at, moment[c]);
+        }
+      }
     }
+    put_columns(weights, weight, Sum{});
+    put_columns(moments, moment, Sum{});
+    __syncthreads();
+    const int j = threadIdx.x;
+    if (j < k) {
+      finish(j, column_total<columns, kPairWarps>(weights, j, Sum{}),
+             column_total<columns, kPairWarps>(moments, j, Sum{}));
+    }
+    __syncthreads();
   }
-  __syncthreads();
-}
-
-// How a pair's attribute is scaled: in x = (z - centre) / spread times `unit`.
-template <class T>
-struct Scale {
-  T centre, spread, bandwidth;
-  T column_std;
-  double unit;
-  bool finite;
 };
 
-// Both blocks of a pair find the pair's spread, in the same order and so with the same bits.
-template <class T>
-__device__ Scale<T> scale_of(const TypicalProblem<T>& problem, int s, int q) {
-  const int pair = s % problem.pairs;
-  const TypicalSet<T> source = problem.set[pair], target = problem.set[pair + problem.pairs];
-  const Extent source_extent = extent_of(source, q), target_extent = extent_of(target, q);
-  const double half = max(source_extent.half, target_extent.half);
-  const int exponent = half > 0 && half < HUGE_VAL ? std::ilogb(half) : 0;
-  const Statistics of_source = statistics_of(source, q, source_extent.low, exponent);
-  const Statistics of_target = statistics_of(target, q, target_extent.low, exponent);
-  const Statistics own = s < problem.pairs ? of_source : of_target;
-  const double own_low = s < problem.pairs ? source_extent.low : target_extent.low;
-
-  Scale<T> scale;
-  scale.centre = T(std::ldexp(std::ldexp(own_low, -exponent) + own.mean, exponent));
-  scale.spread = T(std::ldexp(std::sqrt((of_source.variance + of_target.variance) / 2), exponent));
-  const double wanted = problem.relative
-                            ? 1 / problem.alpha
-                            : double(scale.spread) / problem.alpha * double(scale.spread);
-  const double limit = kLargestBandwidth<T>;
-  scale.bandwidth = scale.spread > 0 ? T(min(max(wanted, 1 / limit), limit)) : T(0);
-  scale.unit = exponent_unit(scale.bandwidth);
-  scale.finite = std::isfinite(scale.spread) && std::isfinite(own.variance);
-  scale.column_std = scale.finite ? T(std::ldexp(std::sqrt(own.variance), exponent))
-                                  : std::numeric_limits<T>::quiet_NaN();
-  return scale;
-}
-
-// The column, scaled and in order, and the samples at its midpoint quantiles.
-template <class T, class Vector>
-__device__ void start_at_quantiles(const TypicalSet<T>& set, int q, int k, const Scale<T>& scale,
-                                   Vector x, Vector m) {
-  const int n = set.n;
-  for (int i = threadIdx.x; i < n; i += kPairThreads) {
-    x[i] = scaled(set.z[i * set.stride + q], scale.centre, scale.spread, scale.unit);
-  }
-  block_sort(x, n, std::numeric_limits<T>::infinity());
-  for (int j = threadIdx.x; j < k; j += kPairThreads) {
-    const double position = min(max((j + 0.5) * n / k - 0.5, 0.0), double(n - 1));
-    const int below = min(int(position), n - 1), above = min(below + 1, n - 1);
-    const double low = T(x[below]), high = T(x[above]);
-    m[j] = T(low + (position - below) * (high - low));
-  }
-  __syncthreads();
-}
-
-// The samples in the unit of Z, and their standard deviation.
-template <class T, class Vector>
-__device__ T write_samples(Vector m, int k, const Scale<T>& scale, T* samples) {
-  const double from_unit = scale.spread > 0 ? double(scale.spread) / scale.unit : 0;
-  double sum = 0, squares = 0;
-  for (int j = threadIdx.x; j < k; j += kPairThreads) {
-    const double mj = T(m[j]);
-    samples[j] = T(double(scale.centre) + mj * from_unit);
-    sum += mj;
-  }
-  const double mean = block_sum(sum) / k;
-  for (int j = threadIdx.x; j < k; j += kPairThreads) {
-    const double deviation = double(T(m[j])) - mean;
-    squares += deviation * deviation;
-  }
-  return T(std::sqrt(block_sum(squares) / k) * from_unit);
-}
-
-// report: typical_samples_kernel<T,Shared<T>> threads=256 shared=(2048+3*N+K)*T bytes=S*D*(N+3*K)*T
+// Psi in registers, or (columns = 0) made twice.
+// report: typical_samples_kernel<T,Shared<T>,8> threads=256 shared=(2048+3*N+K)*T
+//   bytes=S*D*(N+3*K)*T flops=8*I*S*D*N*K exps=I*S*D*N*K
+// report: typical_samples_kernel<T,Shared<T>,4> threads=256 shared=(2048+3*N+K/2)*T
+//   bytes=S*D*(N+3*K/2)*T flops=4*I*S*D*N*K exps=I*S*D*N*K/2
+// report: typical_samples_kernel<T,Shared<T>,2> threads=256 shared=(2048+3*N+K/4)*T
+//   bytes=S*D*(N+3*K/4)*T flops=2*I*S*D*N*K exps=I*S*D*N*K/4
+// report: typical_samples_kernel<T,Shared<T>,0> threads=256 shared=(2048+3*N+K)*T
+//   bytes=S*D*(N+3*K)*T flops=12*I*S*D*N*K exps=2*I*S*D*N*K
+// report: typical_samples_kernel<T,T*,0> threads=256 shared=2048*T bytes=S*D*(N+3*K)*T
 //   flops=12*I*S*D*N*K exps=2*I*S*D*N*K
-// report: typical_samples_kernel<T,T*> threads=256 shared=2048*T bytes=S*D*(N+3*K)*T
-//   flops=12*I*S*D*N*K exps=2*I*S*D*N*K
-template <class T, class Vector>
-__global__ void __launch_bounds__(kPairThreads, kBlocksPerProcessor<T, Vector>)
+template <class T, class Vector, int columns>
+__global__ void __launch_bounds__(kPairThreads, (blocks_per_processor<T, Vector, columns>()))
     typical_samples_kernel(const TypicalProblem<T> problem) {
   const int q = blockIdx.x, s = blockIdx.y, pair = s % problem.pairs;
   const TypicalSet<T> set = problem.set[s];
@@ -187,7 +157,14 @@ __global__ void __launch_bounds__(kPairThreads, kBlocksPerProcessor<T, Vector>)
   const int64_t pair_index = int64_t{pair} * problem.attributes + q;
 
   SharedArena arena;
-  const Partials<T> partials = take_partials<T>(arena);
+  Partials<T> partials;
+  Shared<T> weights, moments;
+  if constexpr (columns == 0) {
+    partials = take_partials<T>(arena);
+  } else {
+    weights = arena.take<T>(kPairWarps * kTileLanes * columns);
+    moments = arena.take<T>(kPairWarps * kTileLanes * columns);
+  }
   T* scratch = problem.scratch + column_index * problem.scratch_count;
   const Vector x = take_vector<Vector>(arena, scratch, sort_capacity(n));
   const Vector nearest = take_vector<Vector>(arena, scratch, n);
@@ -219,16 +196,8 @@ __global__ void __launch_bounds__(kPairThreads, kBlocksPerProcessor<T, Vector>)
 
   start_at_quantiles(set, q, k, scale, x, m);
 
-  struct Row {
-    Point<T> point;
-    T x, offset;
-  };
-  const auto point = [=](int i) -> Point<T> {
-    const T near = nearest[i];
-    return {near, 2 * T(x[i]) - near};
-  };
+  const Column<T, Vector> column{n, k, x, nearest, log_sum, m, partials};
   const auto sample = [=](int j) -> T { return m[j]; };
-
   for (int iteration = 1; iteration <= problem.iterations; ++iteration) {
     const bool last = iteration == problem.iterations;
     for (int i = thread; i < n; i += kPairThreads) {
@@ -236,35 +205,32 @@ __global__ void __launch_bounds__(kPairThreads, kBlocksPerProcessor<T, Vector>)
     }
     __syncthreads();
 
-    // log_sum_i = log2 sum_j 2^((x_i - nearest_i)^2 - (x_i - m_j)^2)
-    sum_rows<T>(
-        n, k, partials, point, sample,
-        [](Two<T>& sum, const Point<T>& p, T mj) { sum.a += p.weight(mj, 0); },
-        [=](int i, const Two<T>& sum) { log_sum[i] = std::log2(sum.a); });
-
     // s_j = sum_i Psi_ij, m_j = sum_i Psi_ij x_i / s_j
-    sum_rows<T>(
-        k, n, partials, sample,
-        [=](int i) -> Row {
-          return {point(i), x[i], -T(log_sum[i])};
-        },
-        [](Two<T>& sum, T mj, const Row& row) {
-          const T psi = row.point.weight(mj, row.offset);
-          sum.a += psi;
-          sum.b = std::fma(psi, row.x, sum.b);
-        },
-        [=](int j, const Two<T>& sum) {
-          const T before = m[j];
-          if (sum.a > 0) m[j] = sum.b / sum.a;
-          if (!last) return;
-          previous[j] = spread > 0 ? T(double(before) / unit) : T(0);
-          weight[j] = sum.a;
-        });
+    const auto finish = [=](int j, T sum, T moment) {
+      const T before = m[j];
+      if (sum > 0) m[j] = moment / sum;
+      if (!last) return;
+      previous[j] = spread > 0 ? T(double(before) / unit) : T(0);
+      weight[j] = sum;
+    };
+    if constexpr (columns == 0) {
+      column.iterate_twice(finish);
+    } else {
+      column.template iterate_in_registers<columns>(weights, moments, finish);
+    }
     restore_order<T>(m, k);
   }
 
   const T deviation = write_samples<T>(m, k, scale, samples);
   if (thread == 0) problem.out.sample_std.data[column_index] = deviation;
+}
+
+template <class T>
+auto kernel_for(int k) {
+  if (k <= 2 * kTileLanes) return typical_samples_kernel<T, Shared<T>, 2>;
+  if (k <= 4 * kTileLanes) return typical_samples_kernel<T, Shared<T>, 4>;
+  if (k <= 8 * kTileLanes) return typical_samples_kernel<T, Shared<T>, 8>;
+  return typical_samples_kernel<T, Shared<T>, 0>;
 }
 
 }  // namespace
@@ -283,12 +249,13 @@ void typical_samples(Context& context, EmbeddingPairs<T> pairs,
   const dim3 grid(problem.attributes, 2 * problem.pairs), block(kPairThreads);
   const std::size_t in_shared = partials_bytes<T>() + size.bytes();
   if (in_shared <= device.shared_limit()) {
-    launch(device.stream(), typical_samples_kernel<T, Shared<T>>, grid, block, in_shared, problem);
+    const auto kernel = kernel_for<T>(problem.k);
+    launch(device.stream(), kernel, grid, block, in_shared, problem);
   } else {
     problem.scratch_count = size.elements();
     const int64_t blocks = int64_t{grid.x} * grid.y;
     problem.scratch = context.scratch().template take<T, 1>({blocks * problem.scratch_count}).data;
-    launch(device.stream(), typical_samples_kernel<T, T*>, grid, block, partials_bytes<T>(),
+    launch(device.stream(), typical_samples_kernel<T, T*, 0>, grid, block, partials_bytes<T>(),
            problem);
   }
 }

@@ -13,15 +13,17 @@ import subprocess
 import textwrap
 
 # Multiprocessors, clock, and warp instructions a clock and multiprocessor by pipe: fp32 (an add that
-# is not fused into a multiplication occupies it like one that is), special functions, shared memory,
-# all. Then flop/s of double on tensor cores, and bytes/s from the host.
+# is not fused into a multiplication occupies it like one that is), integers and selections, special
+# functions, shared memory and shuffles, all. Then flop/s of double on tensor cores, and bytes/s from
+# the host.
 GPUS = {
-    "A100": {"processors": 108, "clock": 1.41e9, "fp32": 2, "mufu": 0.5, "lds": 1, "issue": 4,
-             "fp64_tensor": 19.5e12, "link": 25e9},
-    "H100": {"processors": 132, "clock": 1.98e9, "fp32": 4, "mufu": 0.5, "lds": 1, "issue": 4,
-             "fp64_tensor": 67e12, "link": 50e9},
+    "A100": {"processors": 108, "clock": 1.41e9, "fp32": 2, "alu": 2, "mufu": 0.5, "lds": 1,
+             "issue": 4, "fp64_tensor": 19.5e12, "link": 25e9},
+    "H100": {"processors": 132, "clock": 1.98e9, "fp32": 4, "alu": 2, "mufu": 0.5, "lds": 1,
+             "issue": 4, "fp64_tensor": 67e12, "link": 50e9},
 }
-PIPES = {"fp32": r"(FADD|FMUL|FFMA|FSEL|FMNMX)\b", "mufu": r"MUFU\b", "lds": r"(LDS|STS|SHFL)\b"}
+PIPES = {"fp32": r"(FADD|FMUL|FFMA|IMAD)\b", "mufu": r"MUFU\b", "lds": r"(LDS|STS|SHFL)\b",
+         "alu": r"(FSEL|FMNMX|FSETP|SEL|ISETP|IADD3|IMNMX|LOP3|SHF|LEA|PLOP3|VIADD|VIMNMX)\b"}
 
 
 def find_nvdisasm(nvcc):
@@ -101,19 +103,19 @@ def budget(nvcc, nvdisasm, root, sizes):
     n, k, problems = sizes["N"], sizes["K"], sizes["Q"]
     typical = [loop for loop in innermost_loops(
         disassemble(nvcc, nvdisasm, root, "typical_samples.cu"),
-        ["typical_samples_kernelIf", "Shared"]) if loop.count["MUFU.EX2"] >= 16][:2]
-    per_pair = [loop.instructions / loop.count["MUFU.EX2"] for loop in typical]
-    passes = [n * k * sizes["I"] / 32 / loop.count["MUFU.EX2"] for loop in typical]
+        ["typical_samples_kernelIf", "Shared", "Li8E"]) if loop.count["MUFU.EX2"] >= 16][:1]
+    per_pair = typical[0].instructions / typical[0].count["MUFU.EX2"]
+    sums_per_pair = typical[0].count["fp32"] / typical[0].count["MUFU.EX2"]
+    passes = [n * k * sizes["I"] / 32 / typical[0].count["MUFU.EX2"]]
     typical_us = [microseconds(gpu, typical, passes, sizes["S"] * sizes["D"])
                   for gpu in GPUS.values()]
 
-    halves = [loop for loop in innermost_loops(
-        disassemble(nvcc, nvdisasm, root, "coupling.cu"),
-        ["sinkhorn_kernelIf", "SharedIfEELb1"])
-        if loop.count["FFMA"] >= 64 and loop.count["FADD"] == 0][:2]
-    passes = [k * k * (sizes["J"] - 1) / 32 / loop.count["FFMA"] for loop in halves]
-    sinkhorn_us = [microseconds(gpu, halves, passes, problems) for gpu in GPUS.values()]
-    loads = sum(loop.count["lds"] for loop in halves) / sum(loop.count["FFMA"] for loop in halves)
+    # A pass of a warp is an iteration: both products with the 64 entries of each of its threads.
+    sinkhorn = [loop for loop in innermost_loops(
+        disassemble(nvcc, nvdisasm, root, "sinkhorn_registers.cu"),
+        ["sinkhorn_registers_kernelIf", "Li8E"]) if loop.count["FFMA"] >= 2 * 64][:1]
+    passes = [k * k / 64 / 32 * (sizes["J"] - 1)]
+    sinkhorn_us = [microseconds(gpu, sinkhorn, passes, problems) for gpu in GPUS.values()]
 
     polar_flops = (2 * sizes["S"] * 9 + sizes["P"] * 12) * 3 * 2 * sizes["D"] ** 3
     polar_us = [1e6 * polar_flops / gpu["fp64_tensor"] for gpu in GPUS.values()]
@@ -132,12 +134,20 @@ def budget(nvcc, nvdisasm, root, sizes):
         ("Cholesky, solves", "latency", "1,000-3,000", "300", "340 / 260",
          f"inferred: 4 calls of {2 * math.ceil(sizes['D'] / 32) + 1} nodes, at 4 and 3 microseconds "
          "each"),
-        ("typical samples", "fp32 pipe", "900-1,000 / 500-600", "250 / 150", pair(typical_us),
-         "floor by SASS: " + " and ".join(f"{x:.1f}" for x in per_pair) + " instructions a pair; "
-         "0.1.0 had 14.4 and 16.7, a floor of 680 / 400"),
-        ("Sinkhorn", "shared memory", "700-800 / 450-550", "175 / 115", pair(sinkhorn_us),
-         f"floor by SASS: {loads:.2f} loads of shared memory a multiplication; the kernel is that "
-         "of 0.1.0, whose column is an estimate above this floor"),
+        ("typical samples", "fp32 pipe / issue", "900-1,000 / 500-600", "250 / 150",
+         pair(typical_us),
+         f"floor by SASS: {per_pair:.1f} instructions a pair, {sums_per_pair:.1f} of them additions "
+         "and multiplications, Psi in registers; 0.1.0 had 14.4 and 16.7 in two passes, a floor of "
+         "680 / 400"),
+        ("Sinkhorn", "fp32 pipe / issue", "700-800 / 450-550", "175 / 115", pair(sinkhorn_us),
+         f"floor by SASS: {sinkhorn[0].instructions} instructions an iteration of a warp, 128 of "
+         f"them its multiplications and {sinkhorn[0].count['lds']} loads, stores and shuffles "
+         "(those of a tolerance, which training leaves at 0, counted in), the kernel matrix in "
+         "registers; the multiplications alone are "
+         + pair([1e6 * 64 * (sizes["J"] - 1) * 2 / gpu["fp32"] * 8
+                 * math.ceil(problems / gpu["processors"]) / gpu["clock"]
+                 for gpu in GPUS.values()])
+         + ", so that the aim is out of reach on an A100"),
         ("batch upload", "PCIe", "710 / 360", "hidden", pair(upload_us),
          f"at most {size / 1e6:.1f} MB at 25 and 50 GB/s, were every history of full length"),
         ("host assembly", "one thread", "15,000", "< 2,000", "not counted",

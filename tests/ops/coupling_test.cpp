@@ -139,7 +139,7 @@ void expect_reference(Context& context, int64_t k, const CouplingOptions& option
 TEST_P(Sinkhorn, AgreesWithTheReferenceAtEverySize) {
   CouplingOptions options;
   options.iterations = 5;
-  for (const int64_t k : {1, 2, 31, 32, 33, 128, 257}) {
+  for (const int64_t k : {1, 2, 31, 32, 33, 64, 65, 128, 129, 257}) {
     expect_reference<double>(context(), k, options, 1e-11);
     expect_reference<float>(context(), k, options, 2e-5);
   }

@@ -163,6 +163,15 @@ TEST_P(TypicalSamplesOp, AgreesWithTheReferenceAtEverySize) {
   }
 }
 
+TEST_P(TypicalSamplesOp, AgreesWithTheReferenceForAsManySamplesAsRegistersHoldAndMore) {
+  const std::vector<HostSet> sets = {normal_set(70, 2, 1), normal_set(70, 2, 2, 0.3, 1.4)};
+  for (const int64_t k : {64, 65, 128, 129}) {
+    const TypicalSamplesOptions options{.k = k, .iterations = 2};
+    expect_reference<double>(context(), sets, options, 1e-11);
+    expect_reference<float>(context(), sets, options, 1e-4);
+  }
+}
+
 TEST_P(TypicalSamplesOp, AgreesWithTheReferenceForTwoPairsOfDifferentSizes) {
   // Users and items; as many attributes as make a block of columns and a rest.
   const std::vector<HostSet> sets = {normal_set(40, 11, 1), normal_set(9, 11, 2, -1, 3),
