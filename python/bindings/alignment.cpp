@@ -39,35 +39,34 @@ struct Pair {
   InputMatrix source, target;
 };
 
-// A loss and, where wanted, its gradients: `pass(context, pair, gradient)` returns the view of the
-// loss; gradient is null where it is not wanted.
-template <class T, class Pass>
-nb::object loss_of(const Pair& pair, bool gradients, const Pass& pass) {
-  const std::shared_ptr<Context> context = context_of(pair.source.device());
-  using Gradient = OutputArray<T, 2>;
-  std::optional<Gradient> source, target;
-  double loss = 0;
-  {
-    const nb::gil_scoped_release without_the_gil;
-    const EmbeddingPair<T> views = pair.views<T>();
-    const EmbeddingPairs<T> pairs(&views, 1);
-    check_pairs<T>(pairs);
-    GradientPair<T> gradient;
-    if (gradients) {
-      source.emplace(context, views.source.shape);
-      target.emplace(context, views.target.shape);
-      gradient = {source->view(), target->view()};
+// Each loss, and its backward where `gradients` are not empty: returns the view of the loss.
+struct Vertical {
+  const AlignmentOptions& options;
+
+  template <class T>
+  VectorView<T> operator()(Context& context, EmbeddingPairs<T> pairs,
+                           GradientPairs<T> gradients) const {
+    const auto forward = vertical_loss<T>(context, pairs, options);
+    if (!gradients.empty()) {
+      vertical_loss_backward<T>(context, pairs, forward, 1.0, gradients);
     }
-    const Arena::Scope scope(context->scratch());
-    const VectorView<T> value =
-        pass(*context, pairs, gradients ? GradientPairs<T>(&gradient, 1) : GradientPairs<T>());
-    context->check_faults();
-    loss = to_host(*context, value)[0];
+    return forward.loss;
   }
-  if (!gradients) return nb::float_(loss);
-  return nb::make_tuple(
-      loss, nb::make_tuple(std::move(*source).to_python(), std::move(*target).to_python()));
-}
+};
+
+struct Horizontal {
+  const AlignmentOptions& options;
+
+  template <class T>
+  VectorView<T> operator()(Context& context, EmbeddingPairs<T> pairs,
+                           GradientPairs<T> gradients) const {
+    const auto forward = horizontal_loss<T>(context, pairs, options);
+    if (!gradients.empty()) {
+      horizontal_loss_backward<T>(context, pairs, options, forward, 1.0, gradients);
+    }
+    return forward.loss;
+  }
+};
 
 // Calls `work` for the type of the arrays.
 template <class Work>
@@ -75,32 +74,75 @@ auto by_type(const InputMatrix& matrix, const Work& work) {
   return matrix.is_double() ? work(double{}) : work(float{});
 }
 
-nb::object vertical(nb::handle zs, nb::handle zt, const AlignmentOptions& options, bool gradients) {
-  const Pair pair(zs, zt);
-  return by_type(pair.source, [&]<class T>(T) {
-    return loss_of<T>(pair, gradients,
-                      [&](Context& context, EmbeddingPairs<T> pairs, GradientPairs<T> gradient) {
-                        const auto forward = vertical_loss<T>(context, pairs, options);
-                        if (!gradient.empty()) {
-                          vertical_loss_backward<T>(context, pairs, forward, 1.0, gradient);
-                        }
-                        return forward.loss;
-                      });
-  });
+// Runs `work`, which queues ops, behind what the default stream of a GPU holds (arrays come by
+// DLPack, which promises no more), and waits for it.
+template <class Work>
+void compute(const ThreadContext& used, const Work& work) {
+  const nb::gil_scoped_release without_the_gil;
+  used.caller->run(0, work);
+  used.caller->check();
 }
 
-nb::object horizontal(nb::handle zs, nb::handle zt, const AlignmentOptions& options,
-                      bool gradients) {
+// A loss as a number and, where wanted, its gradients as arrays.
+template <class Loss>
+nb::any loss_of(nb::handle zs, nb::handle zt, const AlignmentOptions& options, bool gradients) {
   const Pair pair(zs, zt);
-  return by_type(pair.source, [&]<class T>(T) {
-    return loss_of<T>(
-        pair, gradients, [&](Context& context, EmbeddingPairs<T> pairs, GradientPairs<T> gradient) {
-          const auto forward = horizontal_loss<T>(context, pairs, options);
-          if (!gradient.empty()) {
-            horizontal_loss_backward<T>(context, pairs, options, forward, 1.0, gradient);
-          }
-          return forward.loss;
-        });
+  return as_any(by_type(pair.source, [&]<class T>(T) -> nb::object {
+    const ThreadContext used = context_of(pair.source.device());
+    const EmbeddingPair<T> views = pair.views<T>();
+    const EmbeddingPairs<T> pairs(&views, 1);
+    check_pairs<T>(pairs);
+    std::optional<OutputArray<T, 2>> source, target;
+    T loss = 0;
+    compute(used, [&] {
+      GradientPair<T> gradient;
+      if (gradients) {
+        source.emplace(used, views.source.shape);
+        target.emplace(used, views.target.shape);
+        gradient = {source->view(), target->view()};
+      }
+      const Arena::Scope scope(used.context->scratch());
+      const VectorView<T> value =
+          Loss{options}(*used.context, pairs, GradientPairs<T>(&gradient, gradients ? 1 : 0));
+      used.context->runtime().copy_to_host(&loss, value.data, sizeof(T));
+    });
+    const nb::float_ value(static_cast<double>(loss));
+    if (!gradients) return value;
+    return nb::make_tuple(
+        value, nb::make_tuple(std::move(*source).to_python(), std::move(*target).to_python()));
+  }));
+}
+
+// The same into arrays of the caller's, in the order of the caller's stream: `value` (1, 1), and
+// `gs` and `gt`, which are added to, or none.
+template <class Loss>
+void loss_into(nb::handle zs, nb::handle zt, const AlignmentOptions& options, nb::handle value,
+               nb::handle gs, nb::handle gt, std::uintptr_t stream) {
+  const Pair pair(zs, zt);
+  const OutputMatrix loss(value, "value");
+  check_alike(pair.source, "zs", loss, "value");
+  std::optional<OutputMatrix> source, target;
+  if (!gs.is_none()) {
+    source.emplace(gs, "gs");
+    target.emplace(gt, "gt");
+    check_alike(pair.source, "zs", *source, "gs");
+    check_alike(pair.source, "zs", *target, "gt");
+  }
+  by_type(pair.source, [&]<class T>(T) {
+    const ThreadContext used = context_of(pair.source.device());
+    const nb::gil_scoped_release without_the_gil;
+    const EmbeddingPair<T> views = pair.views<T>();
+    const EmbeddingPairs<T> pairs(&views, 1);
+    check_pairs<T>(pairs);
+    GradientPair<T> gradient;
+    if (source) gradient = {source->view<T>(), target->view<T>()};
+    const GradientPairs<T> gradients(&gradient, source ? 1 : 0);
+    if (source) check_gradients<T>(pairs, gradients);
+    used.caller->run(stream, [&] {
+      const Arena::Scope scope(used.context->scratch());
+      const VectorView<T> result = Loss{options}(*used.context, pairs, gradients);
+      used.context->runtime().copy(loss.view<T>().data, result.data, sizeof(T));
+    });
   });
 }
 
@@ -115,66 +157,57 @@ nb::dict named(std::initializer_list<const char*> names, Arrays&&... arrays) {
 
 // Everything the vertical loss holds fixed in its backward, of one pair: sets 0 and 1 are source
 // and target.
-nb::object vertical_state(nb::handle zs, nb::handle zt, const AlignmentOptions& options) {
+nb::dict vertical_state(nb::handle zs, nb::handle zt, const AlignmentOptions& options) {
   const Pair pair(zs, zt);
-  return by_type(pair.source, [&]<class T>(T) -> nb::object {
-    const auto context = context_of(pair.source.device());
+  return by_type(pair.source, [&]<class T>(T) -> nb::dict {
+    const ThreadContext used = context_of(pair.source.device());
     const EmbeddingPair<T> views = pair.views<T>();
-    const Arena::Scope scope(context->scratch());
+    const Arena::Scope scope(used.context->scratch());
     VerticalLoss<T> forward;
-    {
-      const nb::gil_scoped_release without_the_gil;
-      forward = vertical_loss<T>(*context, {&views, 1}, options, /*keep_plans=*/true);
-      context->check_faults();
-    }
+    compute(used, [&] {
+      forward = vertical_loss<T>(*used.context, {&views, 1}, options, /*keep_plans=*/true);
+    });
     const TypicalSamples<T>& typical = forward.typical;
     return named({"samples", "previous", "weight", "centre", "spread", "bandwidth", "plan"},
-                 keep(context, typical.samples), keep(context, typical.previous),
-                 keep(context, typical.weight), keep(context, typical.centre),
-                 keep(context, typical.spread), keep(context, typical.bandwidth),
-                 keep(context, forward.plan));
+                 keep(used, typical.samples), keep(used, typical.previous),
+                 keep(used, typical.weight), keep(used, typical.centre), keep(used, typical.spread),
+                 keep(used, typical.bandwidth), keep(used, forward.plan));
   });
 }
 
 // Likewise of the horizontal loss.
-nb::object horizontal_state(nb::handle zs, nb::handle zt, const AlignmentOptions& options) {
+nb::dict horizontal_state(nb::handle zs, nb::handle zt, const AlignmentOptions& options) {
   const Pair pair(zs, zt);
-  return by_type(pair.source, [&]<class T>(T) -> nb::object {
-    const auto context = context_of(pair.source.device());
+  return by_type(pair.source, [&]<class T>(T) -> nb::dict {
+    const ThreadContext used = context_of(pair.source.device());
     const EmbeddingPair<T> views = pair.views<T>();
-    const Arena::Scope scope(context->scratch());
+    const Arena::Scope scope(used.context->scratch());
     HorizontalLoss<T> forward;
-    {
-      const nb::gil_scoped_release without_the_gil;
-      forward = horizontal_loss<T>(*context, {&views, 1}, options);
-      context->check_faults();
-    }
-    nb::dict state = named({"b", "nu", "laplacian"}, keep(context, forward.slim.b),
-                           keep(context, forward.slim.nu), keep(context, forward.graph.laplacian));
-    if (forward.slim.xi.data) state["xi"] = keep(context, forward.slim.xi).to_python();
+    compute(used, [&] { forward = horizontal_loss<T>(*used.context, {&views, 1}, options); });
+    nb::dict state = named({"b", "nu", "laplacian"}, keep(used, forward.slim.b),
+                           keep(used, forward.slim.nu), keep(used, forward.graph.laplacian));
+    if (forward.slim.xi.data) state["xi"] = keep(used, forward.slim.xi).to_python();
     return state;
   });
 }
 
-nb::object typical(nb::handle zs, nb::handle zt, const AlignmentOptions& options) {
+nb::any typical(nb::handle zs, nb::handle zt, const AlignmentOptions& options) {
   const Pair pair(zs, zt);
-  return by_type(pair.source, [&]<class T>(T) -> nb::object {
-    const auto context = context_of(pair.source.device());
+  return as_any(by_type(pair.source, [&]<class T>(T) -> nb::object {
+    const ThreadContext used = context_of(pair.source.device());
     const EmbeddingPair<T> views = pair.views<T>();
-    const Arena::Scope scope(context->scratch());
+    const Arena::Scope scope(used.context->scratch());
     TypicalSamples<T> result;
-    {
-      const nb::gil_scoped_release without_the_gil;
-      result = typical_samples<T>(*context, {&views, 1}, options.typical);
-      context->check_faults();
-    }
+    compute(used, [&] {
+      result = typical_samples<T>(*used.context, {&views, 1}, options.typical);
+    });
     return nb::make_tuple(
-        keep(context, result.samples[0]).to_python(), keep(context, result.samples[1]).to_python(),
-        keep(context, result.column_std).to_python(), keep(context, result.sample_std).to_python());
-  });
+        keep(used, result.samples[0]).to_python(), keep(used, result.samples[1]).to_python(),
+        keep(used, result.column_std).to_python(), keep(used, result.sample_std).to_python());
+  }));
 }
 
-nb::object coupling_of(nb::handle source, nb::handle target, const AlignmentOptions& options) {
+nb::any coupling_of(nb::handle source, nb::handle target, const AlignmentOptions& options) {
   const InputMatrix from(source, "source"), to(target, "target");
   check_alike(from, "source", to, "target");
   if (from.rows() != to.rows() || from.cols() != to.cols() || from.rows() * from.cols() == 0) {
@@ -182,21 +215,27 @@ nb::object coupling_of(nb::handle source, nb::handle target, const AlignmentOpti
         "source is {} x {} and target {} x {}; give both as problems x samples, at least one each",
         from.rows(), from.cols(), to.rows(), to.cols()));
   }
-  return by_type(from, [&]<class T>(T) -> nb::object {
-    const auto context = context_of(from.device());
-    OutputArray<T, 3> plan(context, {from.rows(), from.cols(), from.cols()});
-    const Arena::Scope scope(context->scratch());
+  return as_any(by_type(from, [&]<class T>(T) -> nb::object {
+    const ThreadContext used = context_of(from.device());
+    OutputArray<T, 3> plan(used, {from.rows(), from.cols(), from.cols()});
+    const Arena::Scope scope(used.context->scratch());
     Coupling<T> result;
-    {
-      const nb::gil_scoped_release without_the_gil;
-      result = coupling<T>(*context, from.view<T>(), to.view<T>(), options.coupling, plan.view());
-      context->check_faults();
-    }
-    return nb::make_tuple(std::move(plan).to_python(), keep(context, result.loss).to_python(),
-                          keep(context, result.iterations).to_python(),
-                          keep(context, result.marginal_error).to_python(),
-                          keep(context, result.converged).to_python());
-  });
+    compute(used, [&] {
+      result =
+          coupling<T>(*used.context, from.view<T>(), to.view<T>(), options.coupling, plan.view());
+    });
+    return nb::make_tuple(std::move(plan).to_python(), keep(used, result.loss).to_python(),
+                          keep(used, result.iterations).to_python(),
+                          keep(used, result.marginal_error).to_python(),
+                          keep(used, result.converged).to_python());
+  }));
+}
+
+// Waits for what was queued by this thread; Error where a loss met what it cannot compute.
+void check_faults(const std::string& device) {
+  const ThreadContext used = context_of(device);
+  const nb::gil_scoped_release without_the_gil;
+  used.caller->check();
 }
 
 }  // namespace
@@ -207,10 +246,16 @@ void bind_alignment(nb::module_& module) {
   const auto define = [&](const char* name, auto function) {
     module.def(name, function, nb::arg("zs"), nb::arg("zt"), nb::arg("options"));
   };
-  for (const auto& [name, loss] :
-       {std::pair{"vertical_loss", &vertical}, std::pair{"horizontal_loss", &horizontal}}) {
-    module.def(name, loss, nb::arg("zs"), nb::arg("zt"), nb::arg("options"), nb::arg("gradients"));
-  }
+  const auto define_loss = [&]<class Loss>(const std::string& name, Loss*) {
+    module.def(name.c_str(), &loss_of<Loss>, nb::arg("zs"), nb::arg("zt"), nb::arg("options"),
+               nb::arg("gradients"));
+    module.def((name + "_into").c_str(), &loss_into<Loss>, nb::arg("zs"), nb::arg("zt"),
+               nb::arg("options"), nb::arg("value"), nb::arg("gs").none(), nb::arg("gt").none(),
+               nb::arg("stream"));
+  };
+  define_loss("vertical_loss", static_cast<Vertical*>(nullptr));
+  define_loss("horizontal_loss", static_cast<Horizontal*>(nullptr));
+  module.def("check_faults", &check_faults, nb::arg("device"));
   define("vertical_state", &vertical_state);
   define("horizontal_state", &horizontal_state);
   define("typical_samples", &typical);

@@ -53,6 +53,12 @@ InputMatrix::InputMatrix(nb::handle object, const char* name) {
   }
 }
 
+OutputMatrix::OutputMatrix(nb::handle object, const char* name) : InputMatrix(object, name) {
+  nb::ndarray<> writable;
+  if (nb::try_cast(object, writable, false)) return;
+  throw Error(fmt::format("{}: may only be read; give an array that can be written", name));
+}
+
 void check_alike(const InputMatrix& first, const char* first_name, const InputMatrix& second,
                  const char* second_name) {
   if (first.is_double() != second.is_double()) {

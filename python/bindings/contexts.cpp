@@ -4,12 +4,13 @@
 
 #include <atomic>
 #include <map>
+#include <string>
 
 namespace cfaa::python {
 namespace {
 
 struct Kept {
-  std::shared_ptr<Context> context;
+  ThreadContext made;
   int threads = 0;
 };
 
@@ -22,13 +23,17 @@ std::map<std::string, Kept>& contexts_of_this_thread() {
 
 }  // namespace
 
-std::shared_ptr<Context> context_of(const std::string& device) {
+ThreadContext context_of(const std::string& device) {
   Kept& kept = contexts_of_this_thread()[device];
   const int threads = threads_wanted;
-  if (!kept.context || kept.threads != threads) {
-    kept = {make_context(device, {.threads = threads}), threads};
+  if (!kept.made.context || kept.threads != threads) {
+    std::shared_ptr<Context> context = make_context(device, {.threads = threads});
+    // The stream's goes before its context does.
+    kept.made.caller = nullptr;
+    const int gpu = device.starts_with("cuda:") ? std::stoi(device.substr(5)) : 0;
+    kept = {{context, std::make_shared<CallerStream>(*context), gpu}, threads};
   }
-  return kept.context;
+  return kept.made;
 }
 
 void set_threads(int count) {
@@ -38,7 +43,7 @@ void set_threads(int count) {
 void forget_contexts() {
   // Never destroyed: ending a thread pool would wait for threads that are not in this process.
   for (auto& [device, kept] : contexts_of_this_thread()) {
-    new std::shared_ptr<Context>(std::move(kept.context));
+    new ThreadContext(std::move(kept.made));
   }
   contexts_of_this_thread().clear();
 }

@@ -4,14 +4,21 @@
 // one for each device that it has computed on.
 
 #include <cfaa/core/context.h>
+#include <cfaa/device/caller_stream.h>
 
 #include <memory>
 #include <string>
 
 namespace cfaa::python {
 
-// The calling thread's context of "cpu", "cuda:0", ... Valid as long as the pointer is held.
-std::shared_ptr<Context> context_of(const std::string& device);
+struct ThreadContext {
+  std::shared_ptr<Context> context;
+  std::shared_ptr<CallerStream> caller;  // of that context
+  int gpu = 0;                           // its number
+};
+
+// The calling thread's of "cpu", "cuda:0", ... Valid as long as the pointers are held.
+ThreadContext context_of(const std::string& device);
 
 // Threads of the CPU that contexts made from now on compute with; 0: one per core. Those that are
 // there are made again when they are next asked for.

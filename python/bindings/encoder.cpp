@@ -87,7 +87,7 @@ class Encoder {
   int64_t width() { return loaded_->model().engine.width(); }
   int64_t max_length() { return loaded_->model().max_length; }
 
-  nb::object encode(nb::handle listener, const Strings& texts) {
+  nb::any encode(nb::handle listener, const Strings& texts) {
     OutputArray<float, 2> rows(context_of("cpu"), {static_cast<int64_t>(texts.size()), width()});
     const bool split = options_.split == SplitChoice::automatic
                            ? options_.as != ModelForm::sentence_transformers
@@ -101,7 +101,7 @@ class Encoder {
                       window_options(options_, loaded_->model(), split),
                       {"encoding", threads_, &told.stop()}, nullptr, sink, report);
     });
-    return std::move(rows).to_python();
+    return as_any(std::move(rows).to_python());
   }
 
  private:

@@ -11,6 +11,8 @@ namespace nb = nanobind;
 
 NB_MODULE(_native, module) {
   using namespace cfaa;
+  // At exit options are still in a cache, and functions in torch's compiled code.
+  nb::set_leak_warnings(false);
   cpu::choose_better_blas_kernels();
   module.doc() = "The C++ library behind the package `cfaa`.";
   module.attr("version") = version();
@@ -20,5 +22,6 @@ NB_MODULE(_native, module) {
   python::bind_alignment(module);
   python::bind_data(module);
   python::bind_encoder(module);
+  python::bind_report(module);
   python::bind_runs(module);
 }

@@ -10,6 +10,7 @@ namespace cfaa::python {
 void bind_alignment(nanobind::module_& module);
 void bind_data(nanobind::module_& module);
 void bind_encoder(nanobind::module_& module);
+void bind_report(nanobind::module_& module);
 void bind_runs(nanobind::module_& module);
 
 }  // namespace cfaa::python

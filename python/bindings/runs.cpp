@@ -22,6 +22,7 @@
 #include <type_traits>
 
 #include "arrays.h"
+#include "checks.h"
 #include "contexts.h"
 #include "module.h"
 #include "watch.h"
@@ -87,11 +88,6 @@ Split split_of(const std::string& name) {
   throw Error(fmt::format("split: is '{}'; give 'test' or 'valid'", name));
 }
 
-void check_domain(const std::string& name) {
-  if (name == "target" || name == "source") return;
-  throw Error(fmt::format("domain: is '{}'; give 'target' or 'source'", name));
-}
-
 EvaluationRequest evaluation_request(const std::string& domain, const std::string& split,
                                      EvaluationConfig eval, const std::string& options) {
   check_domain(domain);
@@ -111,7 +107,7 @@ class Model {
 
   std::string recommend(const std::string& user, const std::string& domain, int64_t top) {
     check_domain(domain);
-    if (top < 1 || top > 1024) throw Error(fmt::format("top: is {}; give 1 to 1024", top));
+    check_between("top", top, 1, 1024);
     return alone([&] {
       return text_of(to_json(cfaa::recommend(*context_, *model_, user, {domain, top})));
     });
@@ -119,7 +115,7 @@ class Model {
 
   std::string recommend_all(const std::string& domain, int64_t top) {
     check_domain(domain);
-    if (top < 1 || top > 1024) throw Error(fmt::format("top: is {}; give 1 to 1024", top));
+    check_between("top", top, 1, 1024);
     return alone([&] {
       json lists = json::array();
       cfaa::recommend_all(*context_, *model_, {domain, top},
@@ -136,7 +132,7 @@ class Model {
     return alone([&] { return text_of(to_json(evaluate_model(*context_, *model_, request))); });
   }
 
-  nb::object embeddings(const std::string& domain, const std::string& side) {
+  nb::any embeddings(const std::string& domain, const std::string& side) {
     check_domain(domain);
     if (side != "user" && side != "item") {
       throw Error(fmt::format("embeddings: of '{}'; give 'user' or 'item'", side));
@@ -151,7 +147,7 @@ class Model {
     const MatrixView<const float> rows = all.view(side == "user" ? kUser : kItem);
     OutputArray<float, 2> result(context_of("cpu"), rows.shape);
     std::copy_n(rows.data, rows.size(), result.view().data);
-    return std::move(result).to_python();
+    return as_any(std::move(result).to_python());
   }
 
   std::string data() const { return model_->domain(model_->domains()[0]).path.parent_path(); }

@@ -18,7 +18,7 @@ from cfaa.alignment import (Coupling, TypicalSamples, coupling, horizontal_loss,
                             vertical_loss)
 from cfaa.data import Data, embed, prepare
 from cfaa.encoder import Encoder
-from cfaa.runs import Run, compare, evaluate, train
+from cfaa.runs import Run, compare, evaluate, report, train
 from cfaa.tables import Comparison, Metrics, Recommendation, Table
 
 Error.__module__ = "cfaa"
@@ -26,11 +26,11 @@ Error.__doc__ = "What is wrong, in one sentence that says what to do."
 __version__ = _native.version
 __all__ = ["Comparison", "Coupling", "Data", "Encoder", "Error", "Metrics", "Recommendation", "Run",
            "Table", "TypicalSamples", "baselines", "compare", "coupling", "embed", "evaluate",
-           "horizontal_loss", "prepare", "set_threads", "train", "typical_samples",
+           "horizontal_loss", "prepare", "report", "set_threads", "train", "typical_samples",
            "vertical_loss"]
 
 
-def set_threads(count):
+def set_threads(count: int) -> None:
     """Threads of the CPU that every call computes with from now on; 0: one per core.
 
     Results have the same bits on any number of threads.

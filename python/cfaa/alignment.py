@@ -11,17 +11,28 @@ Options are the keys of the configuration's `alignment` section (docs/configurat
 import functools
 import json
 import sys
-from typing import NamedTuple
+from typing import Any, Generic, Literal, NamedTuple, Protocol, TypeVar, overload
 
 from cfaa import _native
 
 
+class Array(Protocol):
+    """What NumPy's arrays, PyTorch's tensors and many others are."""
+
+    def __dlpack__(self, *args: Any, **kwargs: Any) -> Any: ...
+
+    def __dlpack_device__(self) -> Any: ...
+
+
+AnArray = TypeVar("AnArray", bound=Array)
+
+
 @functools.lru_cache(maxsize=256)
-def _kept_options(function, items):
+def _kept_options(function: str, items: tuple[tuple[str, Any], ...]) -> _native.AlignmentOptions:
     return _native.AlignmentOptions(json.dumps(dict(items)), function)
 
 
-def native_options(function, options):
+def native_options(function: str, options: dict[str, Any]) -> _native.AlignmentOptions:
     """The C++ struct of keyword arguments; `function` names the caller in messages."""
     try:
         return _kept_options(function, tuple(options.items()))
@@ -29,7 +40,7 @@ def native_options(function, options):
         return _native.AlignmentOptions(json.dumps(options, default=repr), function)
 
 
-def _like(array, results):
+def _like(array: Any, results: Any) -> Any:
     """Results as the library of `array` has them."""
     library = type(array).__module__.partition(".")[0]
     if library == "numpy":
@@ -38,7 +49,7 @@ def _like(array, results):
     return results if from_dlpack is None else tuple(from_dlpack(result) for result in results)
 
 
-def _loss(name, zs, zt, gradients, options):
+def _loss(name: str, zs: Any, zt: Any, gradients: bool, options: dict[str, Any]) -> Any:
     result = getattr(_native, name)(zs, zt, native_options(name, options), gradients)
     if not gradients:
         return result
@@ -46,7 +57,13 @@ def _loss(name, zs, zt, gradients, options):
     return value, _like(zs, pair)
 
 
-def vertical_loss(zs, zt, *, gradients=True, **options):
+@overload
+def vertical_loss(zs: AnArray, zt: AnArray, *, gradients: Literal[True] = True,
+                  **options: Any) -> tuple[float, tuple[AnArray, AnArray]]: ...
+@overload
+def vertical_loss(zs: AnArray, zt: AnArray, *, gradients: Literal[False],
+                  **options: Any) -> float: ...
+def vertical_loss(zs: Any, zt: Any, *, gradients: bool = True, **options: Any) -> Any:
     """How differently the attributes are distributed in two embedding sets, and the gradients.
 
     Per attribute q, K typical samples stand for the column of each set, and
@@ -66,7 +83,13 @@ def vertical_loss(zs, zt, *, gradients=True, **options):
     return _loss("vertical_loss", zs, zt, gradients, options)
 
 
-def horizontal_loss(zs, zt, *, gradients=True, **options):
+@overload
+def horizontal_loss(zs: AnArray, zt: AnArray, *, gradients: Literal[True] = True,
+                    **options: Any) -> tuple[float, tuple[AnArray, AnArray]]: ...
+@overload
+def horizontal_loss(zs: AnArray, zt: AnArray, *, gradients: Literal[False],
+                    **options: Any) -> float: ...
+def horizontal_loss(zs: Any, zt: Any, *, gradients: bool = True, **options: Any) -> Any:
     """How differently the attributes hang together in two embedding sets, and the gradients.
 
     SLIM writes each attribute as a sparse mix of the others, min_B 1/2 |Z - ZB|^2 + nu Tr(B' Phi B)
@@ -86,14 +109,16 @@ def horizontal_loss(zs, zt, *, gradients=True, **options):
     return _loss("horizontal_loss", zs, zt, gradients, options)
 
 
-class TypicalSamples(NamedTuple):
-    source: object  # (D, K), ascending in K
-    target: object  # (D, K)
-    column_std: object  # (2, D) of the columns of zs, then of zt
-    sample_std: object  # (2, D) of their typical samples: far smaller, they have collapsed
+class TypicalSamples(NamedTuple, Generic[AnArray]):
+    """Points that stand for the values of each attribute, and the spread of both."""
+
+    source: AnArray  # (D, K), ascending in K
+    target: AnArray  # (D, K)
+    column_std: AnArray  # (2, D) of the columns of zs, then of zt
+    sample_std: AnArray  # (2, D) of their typical samples: far smaller, they have collapsed
 
 
-def typical_samples(zs, zt, **options):
+def typical_samples(zs: AnArray, zt: AnArray, **options: Any) -> TypicalSamples[AnArray]:
     """K points for each attribute of two sets that stand for its N values (options k, alpha, ...).
 
     Returns TypicalSamples: source and target (D, K), and the spread of columns and samples.
@@ -102,15 +127,17 @@ def typical_samples(zs, zt, **options):
     return TypicalSamples(*_like(zs, arrays))
 
 
-class Coupling(NamedTuple):
-    plan: object  # (Q, K, K), each sums to one
-    loss: object  # (Q) <plan, C>
-    iterations: object  # (Q) used
-    marginal_error: object  # (Q) L1 distance of the plan's marginals from uniform ones
-    converged: object  # (Q) 1 where the error is at most max(sinkhorn_tolerance, 1e-3)
+class Coupling(NamedTuple, Generic[AnArray]):
+    """Transport plans, their costs, and how each problem ended."""
+
+    plan: AnArray  # (Q, K, K), each sums to one
+    loss: AnArray  # (Q) <plan, C>
+    iterations: AnArray  # (Q) used
+    marginal_error: AnArray  # (Q) L1 distance of the plan's marginals from uniform ones
+    converged: AnArray  # (Q) 1 where the error is at most max(sinkhorn_tolerance, 1e-3)
 
 
-def coupling(source, target, **options):
+def coupling(source: AnArray, target: AnArray, **options: Any) -> Coupling[AnArray]:
     """Q transport problems in one dimension between K samples each, with uniform weights.
 
         C_ij = (source_i - target_j)^2,  epsilon_q = epsilon * mean(C)

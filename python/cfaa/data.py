@@ -1,59 +1,63 @@
 """Raw reviews of two domains to a prepared directory, and their texts to vectors."""
 
 import contextlib
+import datetime
 import json
-import math
 import os
 import pathlib
 import tempfile
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
 
 from cfaa import _native
 from cfaa._native import Error
-from cfaa.configuration import nested, plain, to_json
-from cfaa.listening import Listener
+from cfaa.configuration import Place, nested, plain, to_json
+from cfaa.listening import Listener, Progress
 from cfaa.tables import html_table, text_table
 
 
 class Data:
     """A prepared directory: `Data("data")` opens what `cfaa.prepare` or the program wrote."""
 
-    def __init__(self, path):
+    def __init__(self, path: Place) -> None:
         self.path = pathlib.Path(path)
         _native.require_prepared(os.fspath(path))
 
-    def __fspath__(self):
+    def __fspath__(self) -> str:
         return os.fspath(self.path)
 
     @property
-    def report(self):
+    def report(self) -> dict[str, Any]:
         """prepare.json: what was read, what each step did, what there is now."""
         return json.loads((self.path / "prepare.json").read_text())
 
-    def ids(self, domain, side):
+    def ids(self, domain: str, side: str) -> list[str]:
         """Raw ids of the users or items of a domain, in the order of every matrix."""
         return _native.ids(os.fspath(self.path), domain, side)
 
-    def embed(self, model, **options):
+    def embed(self, model: Place, **options: Any) -> dict[str, Any]:
         """See cfaa.embed."""
         return embed(self, model, **options)
 
-    def _counts(self):
+    def _counts(self) -> tuple[list[str], list[list[Any]]]:
         keys = ["users", "items", "interactions", "train", "valid", "test"]
         counts = self.report["result"]
         return ["domain"] + keys, [[name] + [counts[name][key] for key in keys]
                                    for name in ("source", "target")]
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"<Data {os.fspath(self.path)!r}>\n{text_table(*self._counts())}"
 
-    def _repr_html_(self):
+    def _repr_html_(self) -> str:
         return html_table(*self._counts(), caption=os.fspath(self.path))
 
 
-def _rows_of(table):
+def _rows_of(table: Any) -> Iterable[Any]:
     """The rows of a table of pandas, polars or Arrow, or an iterable of dicts."""
     if hasattr(table, "to_pylist"):  # Arrow
         return table.to_pylist()
+    if hasattr(table, "collect"):  # polars, lazy
+        table = table.collect()
     if hasattr(table, "iter_rows"):  # polars
         return table.iter_rows(named=True)
     if hasattr(table, "to_dict"):  # pandas
@@ -61,16 +65,22 @@ def _rows_of(table):
     return table
 
 
-def _field(value):
-    """A cell as a reader of reviews takes it: a time as seconds, nothing for a missing one."""
-    if hasattr(value, "timestamp"):
-        return value.timestamp()
-    if isinstance(value, float) and math.isnan(value):
+def _field(value: Any) -> Any:
+    """A cell as a reader of reviews takes it: a time as seconds, None for a missing one."""
+    if isinstance(value, (str, int)) or value is None:
+        return value
+    if type(value).__name__ in ("NAType", "NaTType") or value != value:  # pandas' two, and NaN
         return None
+    if isinstance(value, datetime.datetime):
+        # Without a zone it is UTC, as pandas has it, wherever the machine stands.
+        return (value if value.tzinfo else value.replace(tzinfo=datetime.UTC)).timestamp()
+    if isinstance(value, datetime.date):
+        return datetime.datetime(value.year, value.month, value.day,
+                                 tzinfo=datetime.UTC).timestamp()
     return value
 
 
-def _write_table(table, path):
+def _write_table(table: Any, path: pathlib.Path) -> None:
     with open(path, "w", encoding="utf-8") as file:
         for number, row in enumerate(_rows_of(table)):
             if not isinstance(row, dict):
@@ -82,9 +92,9 @@ def _write_table(table, path):
 
 
 @contextlib.contextmanager
-def _files(folder, **inputs):
+def _files(folder: str, **inputs: Any) -> Iterator[dict[str, list[str]]]:
     """Each input as a list of paths; tables are written to files of that name."""
-    paths = {}
+    paths: dict[str, list[str]] = {}
     for name, given in inputs.items():
         if given is None:
             paths[name] = []
@@ -100,8 +110,12 @@ def _files(folder, **inputs):
     yield paths
 
 
-def prepare(source, target, out, *, source_titles=None, target_titles=None, force=False,
-            threads=0, **options):
+Reviews = Place | list[Place] | Iterable[Mapping[str, Any]] | Any  # Any: tables of other libraries
+
+
+def prepare(source: Reviews, target: Reviews, out: Place, *, source_titles: Reviews | None = None,
+            target_titles: Reviews | None = None, force: bool = False, threads: int = 0,
+            **options: Any) -> Data:
     """Raw reviews of two domains to leak-free training, validation and test splits.
 
     source, target   review files (JSON lines, CSV, TSV, .inter; plain, gzip or zstd): a path or a
@@ -123,8 +137,9 @@ def prepare(source, target, out, *, source_titles=None, target_titles=None, forc
     return Data(out)
 
 
-def embed(data, model, *, fresh=False, force=False, device="auto", threads=0, progress=True,
-          **options):
+def embed(data: Place, model: Place, *, fresh: bool = False, force: bool = False,
+          device: str = "auto", threads: int = 0, progress: Progress = True,
+          **options: Any) -> dict[str, Any]:
     """Vectors of the training reviews of a prepared directory, written into it.
 
     data       a prepared directory, or Data

@@ -2,23 +2,25 @@
 
 import os
 import pathlib
+from collections.abc import Iterable
+from typing import Any
 
 import numpy as np
 
 from cfaa import _native
 from cfaa._native import Error
-from cfaa.configuration import nested, to_json
-from cfaa.listening import Listener
+from cfaa.configuration import Place, nested, to_json
+from cfaa.listening import Listener, Progress
 
 
-def _hugging_face_cache():
+def _hugging_face_cache() -> pathlib.Path:
     if "HF_HUB_CACHE" in os.environ:
         return pathlib.Path(os.environ["HF_HUB_CACHE"])
     home = os.environ.get("HF_HOME") or pathlib.Path.home() / ".cache/huggingface"
     return pathlib.Path(home, "hub")
 
 
-def model_folder(name):
+def model_folder(name: Place) -> str:
     """A folder as it is, or the newest snapshot of that name in Hugging Face's cache."""
     name = os.fspath(name)
     if os.path.isdir(name):
@@ -44,7 +46,8 @@ class Encoder:
                the penultimate layer, averaged over a text's sentences.
     """
 
-    def __init__(self, model, *, device="auto", threads=0, **options):
+    def __init__(self, model: Place, *, device: str = "auto", threads: int = 0,
+                 **options: Any) -> None:
         folder = model_folder(model)
         options = nested(options)
         if not options.keys() & {"as", "layer", "pooling"}:
@@ -54,21 +57,23 @@ class Encoder:
         self._native = _native.Encoder(config, device, threads)
 
     @property
-    def max_seq_length(self):
+    def max_seq_length(self) -> int:
+        """Tokens of a text that are read; what lies behind them is cut."""
         return self._native.max_length
 
-    def get_sentence_embedding_dimension(self):
+    def get_sentence_embedding_dimension(self) -> int:
+        """The width of a vector."""
         return self._native.width
 
-    def encode(self, sentences, *, show_progress_bar=False, normalize_embeddings=False):
+    def encode(self, sentences: str | Iterable[str], *, show_progress_bar: Progress = False,
+               normalize_embeddings: bool = False) -> np.ndarray:
         """A vector for each text.
 
         sentences    a text, or a list (or any iterable) of N texts
 
         Returns float32 of (width) for a text, of (N, width) for a list.
         """
-        one = isinstance(sentences, str)
-        texts = [sentences] if one else list(sentences)
+        texts: list[str] = [sentences] if isinstance(sentences, str) else list(sentences)
         for number, text in enumerate(texts):
             if not isinstance(text, str):
                 raise Error(f"encode: text {number} is a {type(text).__name__}; give strings")
@@ -76,4 +81,4 @@ class Encoder:
             rows = self._native.encode(listener, texts)
         if normalize_embeddings:
             rows /= np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-12)
-        return rows[0] if one else rows
+        return rows[0] if isinstance(sentences, str) else rows

@@ -4,11 +4,15 @@ import functools
 import json
 import os
 import pathlib
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
 
 from cfaa import _native
 from cfaa._native import Error
-from cfaa.configuration import nested, path_and_json, to_json
-from cfaa.listening import Listener
+from cfaa.configuration import Config, Place, nested, path_and_json, to_json
+from cfaa.listening import Listener, Progress
 from cfaa.tables import Comparison, Metrics, Recommendation, Table
 
 
@@ -20,46 +24,47 @@ class Run:
     device    "auto", "cpu", "cuda" or "cuda:1"
     """
 
-    def __init__(self, path, *, data=None, device="auto", threads=0):
+    def __init__(self, path: Place, *, data: Place | None = None, device: str = "auto",
+                 threads: int = 0) -> None:
         self.path = pathlib.Path(path)
         self._open = (os.fspath(data) if data else "", device, threads)
         if not self.path.is_dir():
             raise Error(f"{self.path}: there is no such directory; give what train wrote")
 
-    def __fspath__(self):
+    def __fspath__(self) -> str:
         return os.fspath(self.path)
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"<Run {os.fspath(self.path)!r}>"
 
     @functools.cached_property
-    def _model(self):
+    def _model(self) -> _native.Model:
         return _native.Model(os.fspath(self.path), *self._open)
 
-    def _json(self, name):
+    def _json(self, name: str) -> dict[str, Any]:
         file = self.path / name
         if not file.exists():
             raise Error(f"{file}: is not there; has the run finished?")
         return json.loads(file.read_text())
 
     @property
-    def config(self):
+    def config(self) -> dict[str, Any]:
         """The whole configuration, as a dict of sections."""
         return self._json("run.json")["config"]
 
     @property
-    def result(self):
+    def result(self) -> dict[str, Any]:
         """Metrics of the test split by domain, the best step, and the validation that chose it."""
         return self._json("result.json")
 
     @property
-    def metrics(self):
+    def metrics(self) -> Table:
         """Losses, gradient norms and validations by step: a Table, a row a line of the log."""
         file = self.path / "metrics.jsonl"
         lines = file.read_text().splitlines() if file.exists() else []
         return Table(json.loads(line) for line in lines)
 
-    def recommend(self, user, *, top=10, domain="target"):
+    def recommend(self, user: str, *, top: int = 10, domain: str = "target") -> Recommendation:
         """A user's list without what the user already has, by the best parameters.
 
         user    the raw id
@@ -68,12 +73,12 @@ class Run:
         """
         return Recommendation(json.loads(self._model.recommend(user, domain, top)))
 
-    def recommend_all(self, *, top=10, domain="target"):
-        """Every user's list, in the order of the data, without reasons: a list of Recommendation."""
+    def recommend_all(self, *, top: int = 10, domain: str = "target") -> list[Recommendation]:
+        """Every user's list, in the order of the data, without reasons: a list of lists."""
         lists = json.loads(self._model.recommend_all(domain, top))
         return [Recommendation(fields) for fields in lists]
 
-    def embeddings(self, domain, side):
+    def embeddings(self, domain: str, side: str) -> np.ndarray:
         """Embeddings of a domain's users or items: float32 (rows, D), rows as in `ids`.
 
         domain    "target" or "source"
@@ -81,17 +86,24 @@ class Run:
         """
         return self._model.embeddings(domain, side)
 
-    def ids(self, domain, side):
+    def ids(self, domain: str, side: str) -> list[str]:
         """Raw ids of a domain's users or items, in the order of every matrix."""
         return _native.ids(self._model.data, domain, side)
 
-    def evaluate(self, *, domain="target", split="test", **options):
+    def evaluate(self, *, domain: str = "target", split: str = "test",
+                 **options: Any) -> Metrics:
         """HR, Recall, NDCG and MRR of the run's lists; options are those of cfaa.evaluate."""
         return Metrics(json.loads(self._model.evaluate(domain, split, to_json(nested(options)))))
 
+    def report(self, out: Place = "report.html", *, data: Place | None = None,
+               **options: Any) -> pathlib.Path:
+        """The run as a page for a browser; see cfaa.report."""
+        return report([self], out, data=data or self._open[0] or None, **options)
 
-def train(data, config=None, *, out="run", fresh=False, from_step=-1, callbacks=(), device="auto",
-          threads=0, progress=True):
+
+def train(data: Place, config: Config | None = None, *, out: Place = "run", fresh: bool = False,
+          from_step: int = -1, callbacks: Iterable[Callable[[dict[str, Any]], Any]] = (),
+          device: str = "auto", threads: int = 0, progress: Progress = True) -> Run:
     """Trains a run in the directory `out`, or resumes the one that is there.
 
     data         a prepared directory, or Data
@@ -109,7 +121,7 @@ def train(data, config=None, *, out="run", fresh=False, from_step=-1, callbacks=
     """
     callbacks = list(callbacks)
 
-    def take(metrics):
+    def take(metrics: dict[str, Any]) -> None:
         for callback in callbacks:
             callback(metrics)
 
@@ -120,8 +132,9 @@ def train(data, config=None, *, out="run", fresh=False, from_step=-1, callbacks=
     return Run(out, data=data, device=device, threads=threads)
 
 
-def evaluate(scores, data=None, *, domain="target", split="test", device="auto", threads=0,
-             **options):
+def evaluate(scores: Any, data: Place | None = None, *, domain: str = "target",
+             split: str = "test", device: str = "auto", threads: int = 0,
+             **options: Any) -> Metrics:
     """Metrics of any model's scores, under the protocol of every other row.
 
     scores    (users, items) of float32 or float64; or a pair of embeddings (users, D), (items, D)
@@ -142,7 +155,8 @@ def evaluate(scores, data=None, *, domain="target", split="test", device="auto",
         os.fspath(data), first, second, domain, split, to_json(nested(options)), device, threads)))
 
 
-def compare(runs, *, metrics=(), domain="target"):
+def compare(runs: Iterable[Place], *, metrics: Iterable[str] = (),
+            domain: str = "target") -> Comparison:
     """Runs in one table, each tested against the first.
 
     runs       directories, or Runs; a folder of seed-* runs is one row
@@ -152,3 +166,24 @@ def compare(runs, *, metrics=(), domain="target"):
     """
     places = [os.fspath(run) for run in runs]
     return Comparison(json.loads(_native.compare(places, list(metrics), domain)))
+
+
+def report(runs: Iterable[Place], out: Place = "report.html", *, metrics: Iterable[str] = (),
+           domain: str = "target", users: int = 200, top: int = 10, data: Place | None = None,
+           force: bool = False, device: str = "auto", threads: int = 0,
+           progress: Progress = True) -> pathlib.Path:
+    """Runs as a page for a browser: comparison, learning curves, maps of embeddings, lists.
+
+    runs       directories, or Runs; a folder of seed-* runs is one row
+    out        the page, one HTML file that loads nothing from elsewhere
+    metrics    columns, such as ["NDCG@10", "HR@5"]
+    users      whose lists are shown, at most, of `top` items each
+    data       where the runs' data are now, if they were moved
+    force      replace an `out` that is no such page
+
+    Returns the page's path.
+    """
+    with Listener(progress) as listener:
+        _native.report(listener, [os.fspath(run) for run in runs], os.fspath(out), list(metrics),
+                       domain, os.fspath(data) if data else "", users, top, force, device, threads)
+    return pathlib.Path(out)

@@ -7,43 +7,56 @@ They are `torch.library` operators with fake kernels: `torch.compile` takes them
 Tensors are of float32 or float64, on the CPU or on an NVIDIA GPU (in a build with CUDA), and rows
 may be padded. What the losses hold fixed (assignments, plans, penalties) has no derivative, so that
 second derivatives would be wrong; asking for one raises cfaa.Error.
+
+On a GPU a loss is queued behind what torch's current stream holds, and what follows on that stream
+behind the loss: the host does not wait. A matrix that cannot be factored, or a NaN, is then told by
+`check`, or by one of the next eight calls, as CUDA tells its own errors.
 """
 
 import json
+from typing import Any
 
 import torch
 
 from cfaa import _native, alignment
 from cfaa._native import Error
 
+_LOSSES = {"vertical_loss": _native.vertical_loss_into,
+           "horizontal_loss": _native.horizontal_loss_into}
+
+
+def _outputs(zs, zt, gradients, make):
+    """What a loss writes: its value, and the gradients or nothing."""
+    shapes = (zs.shape, zt.shape) if gradients else ((0,), (0,))
+    return zs.new_empty(()), make(shapes[0]), make(shapes[1])
+
+
 # Options cross the border of an operator as text.
-_LOSSES = {"vertical_loss": _native.vertical_loss, "horizontal_loss": _native.horizontal_loss}
-
-
 def _compute(name, zs, zt, options, gradients):
     native = alignment.native_options(name, json.loads(options))
-    for tensor in (zs, zt):
-        if tensor.is_cuda:
-            # The library computes on a stream of its own and has finished when it returns.
-            torch.cuda.current_stream(tensor.device).synchronize()
-    result = _LOSSES[name](zs.detach(), zt.detach(), native, gradients)
-    if not gradients:
-        return zs.new_tensor(result), zs.new_empty(0), zt.new_empty(0)
-    value, (gs, gt) = result
-    return zs.new_tensor(value), torch.from_dlpack(gs), torch.from_dlpack(gt)
+    value, gs, gt = outputs = _outputs(zs, zt, gradients, zs.new_zeros)
+    arguments = (zs.detach(), zt.detach(), native, value.view(1, 1), gs if gradients else None,
+                 gt if gradients else None)
+    if not zs.is_cuda:
+        _LOSSES[name](*arguments, 0)
+        return outputs
+    with torch.cuda.device(zs.device):
+        _LOSSES[name](*arguments, torch.cuda.current_stream().cuda_stream)
+    return outputs
 
 
 def _register(name):
-    @torch.library.custom_op(f"cfaa::{name}", mutates_args=())
+    # What the loss queues is not all of a kind that a CUDA graph can capture.
+    tags = [tag for tag in (getattr(torch.Tag, "cudagraph_unsafe", None),) if tag is not None]
+
+    @torch.library.custom_op(f"cfaa::{name}", mutates_args=(), **({"tags": tags} if tags else {}))
     def loss(zs: torch.Tensor, zt: torch.Tensor, options: str,
              gradients: bool) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
         return _compute(name, zs, zt, options, gradients)
 
     @loss.register_fake
     def _(zs, zt, options, gradients):
-        if not gradients:
-            return zs.new_empty(()), zs.new_empty(0), zt.new_empty(0)
-        return (zs.new_empty(()), zs.new_empty(zs.shape), zt.new_empty(zt.shape))
+        return _outputs(zs, zt, gradients, zs.new_empty)
 
     def setup_context(ctx, inputs, output):
         _, gs, gt = output
@@ -74,8 +87,9 @@ def _(grad, gs, gt, zs, zt):
 
 
 def _refuse(ctx, *grads):
-    raise Error("the alignment losses have no second derivatives: their gradients hold assignments, "
-                "plans and penalties fixed; leave create_graph out, or detach the gradient")
+    raise Error("the alignment losses have no second derivatives: their gradients hold "
+                "assignments, plans and penalties fixed; leave create_graph out, or detach the "
+                "gradient")
 
 
 _scaled.register_autograd(_refuse)
@@ -92,7 +106,7 @@ def _loss(operator, zs, zt, options):
     return operator(zs, zt, _text_of(options), wanted)[0]
 
 
-def vertical_loss(zs, zt, **options):
+def vertical_loss(zs: torch.Tensor, zt: torch.Tensor, **options: Any) -> torch.Tensor:
     """How differently the attributes of two embedding sets are distributed; see cfaa.vertical_loss.
 
     zs, zt    (N_S, D) and (N_T, D)
@@ -102,7 +116,7 @@ def vertical_loss(zs, zt, **options):
     return _loss(_vertical, zs, zt, options)
 
 
-def horizontal_loss(zs, zt, **options):
+def horizontal_loss(zs: torch.Tensor, zt: torch.Tensor, **options: Any) -> torch.Tensor:
     """How differently the attributes of two sets hang together; see cfaa.horizontal_loss.
 
     zs, zt    (N_S, D) and (N_T, D), D >= 2
@@ -112,7 +126,16 @@ def horizontal_loss(zs, zt, **options):
     return _loss(_horizontal, zs, zt, options)
 
 
-def vertical_state(zs, zt, **options):
+def check(device: torch.device | str = "cuda") -> None:
+    """Waits for the losses that this thread has queued on a GPU; raises what one of them met."""
+    device = torch.device(device)
+    if device.type == "cuda":
+        index = torch.cuda.current_device() if device.index is None else device.index
+        with torch.cuda.device(index):
+            _native.check_faults(f"cuda:{index}")
+
+
+def vertical_state(zs: torch.Tensor, zt: torch.Tensor, **options: Any) -> dict[str, Any]:
     """What the vertical loss holds fixed in its gradients, for `frozen_vertical_loss`.
 
     Returns a dict: `assignment`, a pair of (N, D, K), rows summing to one over K, and `plan`
@@ -131,7 +154,8 @@ def vertical_state(zs, zt, **options):
     return {"assignment": tuple(assignments), "plan": state["plan"] / scale}
 
 
-def frozen_vertical_loss(zs, zt, state):
+def frozen_vertical_loss(zs: torch.Tensor, zt: torch.Tensor,
+                         state: dict[str, Any]) -> torch.Tensor:
     """The vertical loss by plain operations with `state` held fixed: what a gradient check differs.
 
     At the point where `state` was taken, its value and gradient are those of vertical_loss.
@@ -144,7 +168,7 @@ def frozen_vertical_loss(zs, zt, state):
     return (state["plan"] * cost).sum() / zs.shape[1]
 
 
-def horizontal_state(zs, zt, **options):
+def horizontal_state(zs: torch.Tensor, zt: torch.Tensor, **options: Any) -> dict[str, Any]:
     """What the horizontal loss holds fixed in its gradients, for `frozen_horizontal_loss`.
 
     Returns a dict: `xi` (2, D, D), Phi + Phi' of the last round, `nu` (2), and the settings.
@@ -158,7 +182,8 @@ def horizontal_state(zs, zt, **options):
             "graph_floor": options.get("graph_floor", 1e-5)}
 
 
-def frozen_horizontal_loss(zs, zt, state):
+def frozen_horizontal_loss(zs: torch.Tensor, zt: torch.Tensor,
+                           state: dict[str, Any]) -> torch.Tensor:
     """The horizontal loss by plain operations in float64 with `state` held fixed.
 
     At the point where `state` was taken, its value and gradient are those of horizontal_loss.

@@ -1,15 +1,14 @@
 """The losses on arrays: golden cases, memory as it lies, and what is refused."""
 
-import gc
+import ctypes
 import os
-import resource
 import threading
 import unittest
 
 import numpy as np
 
 import cfaa
-from golden import REPOSITORY, GoldenCase, distance, fixture_folder
+from golden import REPOSITORY, GoldenCase, distance, fixture_folder, resident
 
 CASES = [name for name in ("tiny", "small", "collapse", "paper") if fixture_folder(name)]
 
@@ -120,11 +119,6 @@ class Memory(unittest.TestCase):
                          cfaa.vertical_loss(zs, zt, gradients=False))
 
     def test_memory_stays_flat_over_a_thousand_calls(self):
-        def resident():
-            gc.collect()
-            with open("/proc/self/statm") as file:
-                return int(file.read().split()[1]) * resource.getpagesize()
-
         zs, zt = two_sets(256, 32)
         for _ in range(50):
             cfaa.vertical_loss(zs, zt, ot_solver="exact", k=8)
@@ -175,6 +169,32 @@ class Refused(unittest.TestCase):
             zs[3, 2] = value
             self.refuses("became NaN or infinite|not positive definite", zs, zt)
         self.assertGreater(cfaa.vertical_loss(*two_sets(), gradients=False), 0)
+
+    def test_other_devices(self):
+        class Elsewhere:
+            """An array that says that it lies on another device."""
+
+            def __init__(self, array, kind):
+                self.array, self.kind = array, kind
+
+            def __dlpack_device__(self):
+                return self.kind, 0
+
+            def __dlpack__(self, **_):
+                capsule = self.array.__dlpack__()
+                pointer = ctypes.pythonapi.PyCapsule_GetPointer
+                pointer.restype, pointer.argtypes = ctypes.c_void_p, [ctypes.py_object,
+                                                                      ctypes.c_char_p]
+                # struct DLTensor { void* data; struct { int32_t kind, number; } device; ...
+                place = pointer(capsule, b"dltensor") + ctypes.sizeof(ctypes.c_void_p)
+                ctypes.c_int32.from_address(place).value = self.kind
+                return capsule
+
+        cuda, rocm = 2, 10
+        zs, zt = two_sets()
+        self.refuses("zs: lies on a device that is neither", Elsewhere(zs, rocm), zt)
+        self.refuses("zs lies on cuda:0 and zt on cpu; move one", Elsewhere(zs, cuda), zt)
+        self.refuses("built without CUDA|no GPU", Elsewhere(zs, cuda), Elsewhere(zt, cuda))
 
     def test_unknown_options_with_the_nearest(self):
         self.refuses("'epsilom' is not a key.*did you mean 'epsilon'", two_sets()[0], epsilom=1)

@@ -1,5 +1,7 @@
 """The whole program from Python, to the same bytes."""
 
+import datetime
+import importlib
 import json
 import logging
 import os
@@ -77,6 +79,36 @@ class Prepare(Whole):
             self.assertEqual(data.report["result"][name], self.data.report["result"][name])
             self.assertEqual(data.ids(name, "item"), self.data.ids(name, "item"))
 
+    def test_times_and_missing_cells_of_tables_are_taken_as_they_are_meant(self):
+        at = datetime.datetime(2020, 1, 2)
+        elsewhere = datetime.timezone(datetime.timedelta(hours=2))
+        rows = [{"user": f"u{u}", "item": f"i{i}", "rating": np.float32(5), "text": float("nan"),
+                 "timestamp": time} for i in range(5) for u, time in
+                enumerate([at, at.date(), at.replace(hour=2, tzinfo=elsewhere), 1577923200])]
+
+        data = cfaa.prepare(rows, rows, self.place("data"), source_core="1,1", target_core="1,1",
+                            overlap="separate")
+
+        times = [line.split("\t")[4] for path in data.path.rglob("*.inter")
+                 for line in path.read_text().splitlines()[1:]]
+        self.assertEqual(set(map(float, times)), {1577923200.0})
+
+    def test_tables_of_other_libraries_are_prepared_as_the_file_is(self):
+        for name in ("pandas", "polars", "pyarrow"):
+            with self.subTest(library=name):
+                try:
+                    library = importlib.import_module(name)
+                except ImportError:
+                    self.skipTest(f"{name} is not installed")
+                rows = [json.loads(line) for line in self.target.read_text().splitlines()]
+                tables = {"pandas": lambda: library.DataFrame(rows),
+                          "polars": lambda: library.DataFrame(rows),
+                          "pyarrow": lambda: library.Table.from_pylist(rows)}
+
+                data = cfaa.prepare(self.source, tables[name](), self.place(name))
+
+                self.assertEqual(data.report["result"], self.data.report["result"])
+
     def test_options_go_by_their_names_and_unknown_ones_are_refused_with_the_nearest(self):
         data = cfaa.prepare(self.source, self.target, self.place("data"), split="leave-one-out")
 
@@ -147,6 +179,21 @@ class Train(Whole):
         with self.assertRaisesRegex(cfaa.Error, "nobody"):
             run.recommend("nobody")
 
+    def test_a_report_is_the_programs_page(self):
+        run = cfaa.train(self.data, SMALL, out=self.place("run"), progress=False)
+        theirs = self.place("theirs.html")
+        program("report", run, "--users", "3", "--out", theirs)
+
+        page = run.report(self.place("ours.html"), users=3, progress=False)
+
+        self.assertEqual(page.read_bytes(), theirs.read_bytes())
+        foreign = self.place("foreign.html")
+        foreign.write_text("mine")
+        with self.assertRaisesRegex(cfaa.Error, "foreign.html"):
+            run.report(foreign, progress=False)
+        with self.assertRaisesRegex(cfaa.Error, "top: is 0; give 1 to 100"):
+            cfaa.report([run], page, top=0, progress=False)
+
     def test_embeddings_are_what_export_writes(self):
         run = cfaa.train(self.data, {**SMALL, "model.scorer": "dot"}, out=self.place("python"),
                          progress=False)
@@ -177,6 +224,9 @@ class Train(Whole):
         self.assertEqual(resumed.result, whole.result)
 
     def test_ctrl_c_stops_and_leaves_a_run_that_resumes(self):
+        # A shell's background jobs are started with the signal ignored.
+        before = signal.signal(signal.SIGINT, signal.default_int_handler)
+        self.addCleanup(signal.signal, signal.SIGINT, before)
         begun = threading.Event()
 
         def interrupt():
