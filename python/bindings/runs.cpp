@@ -7,6 +7,7 @@
 #include <cfaa/run/configuration.h>
 #include <cfaa/run/directory/directory_kind.h>
 #include <cfaa/run/evaluate.h>
+#include <cfaa/run/newcomers.h>
 #include <cfaa/run/recommend.h>
 #include <cfaa/run/run.h>
 #include <cfaa/run/run_json.h>
@@ -16,6 +17,7 @@
 #include <nanobind/stl/vector.h>
 
 #include <algorithm>
+#include <map>
 #include <mutex>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -33,6 +35,7 @@ namespace {
 
 using nlohmann::json;
 using namespace nlohmann::literals;
+using Strings = std::vector<std::string>;
 
 std::string text_of(const json& value) {
   return value.dump(-1, ' ', false, json::error_handler_t::replace);
@@ -124,6 +127,27 @@ class Model {
     });
   }
 
+  // Of users whom training never saw: review i is users[i]'s of items[i]. A rating of NaN says that
+  // the user liked it.
+  std::string recommend_newcomers(const Strings& users, const Strings& items, const Strings& texts,
+                                  const std::vector<double>& ratings, const std::string& domain,
+                                  int64_t top) {
+    check_domain(domain);
+    check_between("top", top, 1, 1024);
+    return alone([&] {
+      std::unique_ptr<Newcomers>& newcomers = newcomers_[domain];
+      if (!newcomers) newcomers = std::make_unique<Newcomers>(*context_, *model_, domain);
+      std::vector<NewReview> reviews;
+      for (std::size_t i = 0; i < users.size(); ++i) {
+        reviews.push_back({users[i], items.at(i), texts.at(i), ratings.at(i)});
+      }
+      const NewUserLists made = newcomers->lists(*context_, reviews, top);
+      json lists = json::array();
+      for (const Recommendation& list : made.users) lists.push_back(to_json(list));
+      return text_of({{"lists", lists}, {"unknown_items", made.unknown_items}});
+    });
+  }
+
   std::string evaluate(const std::string& domain, const std::string& split,
                        const std::string& options) {
     const Run* run = dynamic_cast<const Run*>(model_.get());
@@ -164,6 +188,7 @@ class Model {
   std::mutex mutex_;
   std::shared_ptr<Context> context_;
   std::unique_ptr<RankingModel> model_;
+  std::map<std::string, std::unique_ptr<Newcomers>> newcomers_;  // of a domain, made when asked for
 };
 
 // An array of scores or embeddings, its rows without gaps and in the memory of the CPU.
@@ -220,8 +245,7 @@ std::string evaluate_arrays(const std::string& data, nb::handle first, nb::handl
   return text_of(to_json(evaluate_scorer(*context, loaded, *scorer, request)));
 }
 
-std::string compare(const std::vector<std::string>& runs, const std::vector<std::string>& metrics,
-                    const std::string& domain) {
+std::string compare(const Strings& runs, const Strings& metrics, const std::string& domain) {
   check_domain(domain);
   if (runs.empty()) throw Error("compare: was given no run; give at least one");
   const nb::gil_scoped_release without_the_gil;
@@ -269,6 +293,8 @@ void bind_runs(nb::module_& module) {
            nb::arg("path"), nb::arg("data"), nb::arg("device"), nb::arg("threads"))
       .def("recommend", &Model::recommend, nb::arg("user"), nb::arg("domain"), nb::arg("top"))
       .def("recommend_all", &Model::recommend_all, nb::arg("domain"), nb::arg("top"))
+      .def("recommend_newcomers", &Model::recommend_newcomers, nb::arg("users"), nb::arg("items"),
+           nb::arg("texts"), nb::arg("ratings"), nb::arg("domain"), nb::arg("top"))
       .def("evaluate", &Model::evaluate, nb::arg("domain"), nb::arg("split"), nb::arg("options"))
       .def("embeddings", &Model::embeddings, nb::arg("domain"), nb::arg("side"))
       .def_prop_ro("data", &Model::data);

@@ -15,6 +15,9 @@ from cfaa.configuration import Place, nested, plain, to_json
 from cfaa.listening import Listener, Progress
 from cfaa.tables import html_table, text_table
 
+# Files, dicts, or Any: tables of other libraries.
+Reviews = Place | list[Place] | Iterable[Mapping[str, Any]] | Any
+
 
 class Data:
     """A prepared directory: `Data("data")` opens what `cfaa.prepare` or the program wrote."""
@@ -52,7 +55,7 @@ class Data:
         return html_table(*self._counts(), caption=os.fspath(self.path))
 
 
-def _rows_of(table: Any) -> Iterable[Any]:
+def rows_of(table: Any) -> Iterable[Any]:
     """The rows of a table of pandas, polars or Arrow, or an iterable of dicts."""
     if hasattr(table, "to_pylist"):  # Arrow
         return table.to_pylist()
@@ -65,7 +68,7 @@ def _rows_of(table: Any) -> Iterable[Any]:
     return table
 
 
-def _field(value: Any) -> Any:
+def field(value: Any) -> Any:
     """A cell as a reader of reviews takes it: a time as seconds, None for a missing one."""
     if isinstance(value, (str, int)) or value is None:
         return value
@@ -82,11 +85,11 @@ def _field(value: Any) -> Any:
 
 def _write_table(table: Any, path: pathlib.Path) -> None:
     with open(path, "w", encoding="utf-8") as file:
-        for number, row in enumerate(_rows_of(table)):
+        for number, row in enumerate(rows_of(table)):
             if not isinstance(row, dict):
                 raise Error(f"row {number} of {path.stem} is a {type(row).__name__}; give dicts "
                             "with user, item, rating, text and timestamp, or a table with them")
-            fields = {str(key): _field(value) for key, value in row.items()}
+            fields = {str(key): field(value) for key, value in row.items()}
             fields = {key: value for key, value in fields.items() if value is not None}
             file.write(json.dumps(fields, ensure_ascii=False, default=plain) + "\n")
 
@@ -108,9 +111,6 @@ def _files(folder: str, **inputs: Any) -> Iterator[dict[str, list[str]]]:
             _write_table(given, path)
             paths[name] = [os.fspath(path)]
     yield paths
-
-
-Reviews = Place | list[Place] | Iterable[Mapping[str, Any]] | Any  # Any: tables of other libraries
 
 
 def prepare(source: Reviews, target: Reviews, out: Place, *, source_titles: Reviews | None = None,

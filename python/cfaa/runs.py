@@ -2,6 +2,7 @@
 
 import functools
 import json
+import math
 import os
 import pathlib
 from collections.abc import Callable, Iterable
@@ -12,7 +13,8 @@ import numpy as np
 from cfaa import _native
 from cfaa._native import Error
 from cfaa.configuration import Config, Place, nested, path_and_json, to_json
-from cfaa.listening import Listener, Progress
+from cfaa.data import Reviews, field, rows_of
+from cfaa.listening import Listener, Progress, log
 from cfaa.tables import Comparison, Metrics, Recommendation, Table
 
 
@@ -64,19 +66,59 @@ class Run:
         lines = file.read_text().splitlines() if file.exists() else []
         return Table(json.loads(line) for line in lines)
 
-    def recommend(self, user: str, *, top: int = 10, domain: str = "target") -> Recommendation:
-        """A user's list without what the user already has, by the best parameters.
+    def recommend(self, user: str | None = None, *, reviews: Reviews | None = None, top: int = 10,
+                  domain: str = "target") -> Recommendation:
+        """A list for a user, without what the user already has, by the best parameters.
 
-        user    the raw id
+        user       the raw id of a user of the data; or
+        reviews    what somebody whom training never saw wrote: dicts (or a table) with text, item
+                   and rating, each of which may be missing, or texts alone. Without a rating the
+                   item was liked. A known user, presented so, has the same list.
 
         Returns Recommendation: a list of dicts, best first, with item, score and the reasons.
         """
-        return Recommendation(json.loads(self._model.recommend(user, domain, top)))
+        if (user is None) == (reviews is None):
+            raise Error("recommend: give the id of a user, or the reviews of somebody new")
+        if user is not None:
+            return Recommendation(json.loads(self._model.recommend(user, domain, top)))
+        lists = self._for_newcomers(reviews, domain, top)
+        if len(lists) != 1:
+            raise Error(f"recommend: the reviews are of {len(lists)} users; give those of one, or "
+                        "take recommend_all(reviews=...)")
+        return lists[0]
 
-    def recommend_all(self, *, top: int = 10, domain: str = "target") -> list[Recommendation]:
-        """Every user's list, in the order of the data, without reasons: a list of lists."""
+    def recommend_all(self, *, reviews: Reviews | None = None, top: int = 10,
+                      domain: str = "target") -> list[Recommendation]:
+        """Every user's list, in the order of the data, without reasons.
+
+        reviews    of users whom training never saw, instead, as in `recommend`, each with its user
+        """
+        if reviews is not None:
+            return self._for_newcomers(reviews, domain, top)
         lists = json.loads(self._model.recommend_all(domain, top))
         return [Recommendation(fields) for fields in lists]
+
+    def _for_newcomers(self, reviews: Reviews, domain: str, top: int) -> list[Recommendation]:
+        fields = [{"text": row} if isinstance(row, str) else row
+                  for row in rows_of([reviews] if isinstance(reviews, str) else reviews)]
+        for number, row in enumerate(fields):
+            if not isinstance(row, dict) or not row.keys() & {"item", "text"}:
+                raise Error(f"review {number} is {row!r}; give a text, or a dict with text, item "
+                            "and rating")
+
+        def column(name: str, missing: Any) -> list[Any]:
+            values = (field(row.get(name)) for row in fields)
+            return [missing if value is None else value for value in values]
+
+        ratings = [float(rating) for rating in column("rating", math.nan)]
+        made = json.loads(self._model.recommend_newcomers(
+            list(map(str, column("user", "you"))), list(map(str, column("item", ""))),
+            list(map(str, column("text", ""))), ratings, domain, top))
+        unknown = [item for item in made["unknown_items"] if item]
+        if unknown:
+            log.warning("items that the data do not have: %s; of their reviews the texts count",
+                        ", ".join(unknown))
+        return [Recommendation(fields) for fields in made["lists"]]
 
     def embeddings(self, domain: str, side: str) -> np.ndarray:
         """Embeddings of a domain's users or items: float32 (rows, D), rows as in `ids`.

@@ -179,6 +179,34 @@ class Train(Whole):
         with self.assertRaisesRegex(cfaa.Error, "nobody"):
             run.recommend("nobody")
 
+    def test_a_known_user_who_comes_as_new_has_the_same_list(self):
+        run = cfaa.train(self.data, out=self.place("python"), progress=False)
+        user = run.ids("target", "user")[3]
+        raw = [json.loads(line) for line in self.target.read_text().splitlines()]
+        train = [line.split("\t")[1] for line in
+                 (self.data.path / "target/target.train.inter").read_text().splitlines()
+                 if line.startswith(user + "\t")]
+        reviews = [{"item": row["parent_asin"], "rating": row["rating"], "text": row["text"]}
+                   for row in raw if row["user_id"] == user and row["parent_asin"] in train]
+
+        new = run.recommend(reviews=reviews, top=200)
+
+        known = {row["item"]: row["score"] for row in run.recommend(user, top=200)}
+        scores = {row["item"]: row["score"] for row in new}
+        self.assertEqual({item: scores[item] for item in known}, known)
+        self.assertEqual(run.recommend_all(reviews=[{**row, "user": "ann"} for row in reviews],
+                                           top=3)[0].items, new.items[:3])
+        self.assertEqual(len(run.recommend(reviews="A violin with a warm tone.")), 10)
+        with self.assertLogs("cfaa", logging.WARNING) as logs:
+            run.recommend(reviews=[{"item": "absent", "text": "fine"}])
+        self.assertIn("absent", logs.output[0])
+        for words, arguments in (("give the id of a user, or", {}),
+                                 ("review 0 is 3", {"reviews": [3]}),
+                                 ("of 2 users", {"reviews": [{"user": "a", "text": "a"},
+                                                             {"user": "b", "text": "b"}]})):
+            with self.assertRaisesRegex(cfaa.Error, words):
+                run.recommend(**arguments)
+
     def test_a_report_is_the_programs_page(self):
         run = cfaa.train(self.data, SMALL, out=self.place("run"), progress=False)
         theirs = self.place("theirs.html")
