@@ -114,6 +114,20 @@ void leave(const StopSignal& stop, const std::string& what) {
   throw CLI::RuntimeError(stop.exit_code());
 }
 
+void add_comparison_flags(CLI::App& command, std::vector<std::string>& runs,
+                          std::vector<std::string>& metrics, std::string& domain) {
+  command
+      .add_option("runs", runs,
+                  "what train or 'baseline --out' wrote; seed-* folders in one count as one row")
+      ->required();
+  command.add_option("--metrics", metrics, "columns, such as NDCG@10,HR@5")
+      ->delimiter(',')
+      ->allow_extra_args(false);
+  command.add_option("--domain", domain, "target or source")
+      ->capture_default_str()
+      ->check(CLI::IsMember({"target", "source"}));
+}
+
 void print_line(const std::string& line, std::FILE* to) {
   const Terminal& errors = Terminal::standard_error();
   const int columns = to == stdout ? output_columns() : (errors.is_terminal() ? errors.width() : 0);

@@ -64,6 +64,10 @@ struct ConfigFlags {
   void apply_to(Configuration& configuration) const;
 };
 
+// Which runs are compared, by which metrics of which domain: `runs`, --metrics and --domain.
+void add_comparison_flags(CLI::App& command, std::vector<std::string>& runs,
+                          std::vector<std::string>& metrics, std::string& domain);
+
 // Writes a line to stdout, or to stderr where stdout has the result itself; broken at words to the
 // width of a terminal.
 void print_line(const std::string& line, std::FILE* to = stdout);

@@ -150,16 +150,8 @@ void add_compare(CLI::App& app) {
   const auto arguments = std::make_shared<Arguments>();
   CLI::App* command = app.add_subcommand(
       "compare", "variants and seeds in one table, each row tested against the first given");
-  command
-      ->add_option("runs", arguments->request.runs,
-                   "what train or 'baseline --out' wrote; seed-* folders in one count as one row")
-      ->required();
-  command->add_option("--metrics", arguments->request.metrics, "columns, such as NDCG@10,HR@5")
-      ->delimiter(',')
-      ->allow_extra_args(false);
-  command->add_option("--domain", arguments->request.domain, "target or source")
-      ->capture_default_str()
-      ->check(CLI::IsMember({"target", "source"}));
+  add_comparison_flags(*command, arguments->request.runs, arguments->request.metrics,
+                       arguments->request.domain);
   command->add_flag("--json", arguments->json, "machine output on stdout");
   command->callback([arguments] { run(*arguments); });
 }

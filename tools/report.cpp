@@ -40,18 +40,12 @@ void add_report(CLI::App& app) {
   const auto arguments = std::make_shared<Arguments>();
   CLI::App* command = app.add_subcommand(
       "report", "runs as a page for a browser: comparison, curves, embeddings, lists");
-  command
-      ->add_option("runs", arguments->request.runs,
-                   "what train or 'baseline --out' wrote; seed-* folders in one count as one row")
-      ->required();
+  add_comparison_flags(*command, arguments->request.runs, arguments->request.metrics,
+                       arguments->request.domain);
   command->add_option("--out", arguments->out, "the page, one HTML file; '-': stdout")
       ->capture_default_str();
-  command->add_option("--metrics", arguments->request.metrics, "columns, such as NDCG@10,HR@5")
-      ->delimiter(',')
-      ->allow_extra_args(false);
-  command->add_option("--domain", arguments->request.domain, "target or source")
-      ->capture_default_str()
-      ->check(CLI::IsMember({"target", "source"}));
+  command->add_option("--sweep", arguments->request.sweep,
+                      "a folder of runs that differ in the weight of a loss");
   command->add_option("--users", arguments->request.users, "whose lists are shown, at most")
       ->check(CLI::Range(0, 2000))
       ->capture_default_str();

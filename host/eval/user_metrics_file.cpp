@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 #include <fstream>
 
@@ -73,6 +74,20 @@ UserTable read_user_metrics(const std::string& path) {
     table.value[cells[0]] = std::move(values);
   }
   return table;
+}
+
+std::map<std::string, double> means_by_user(std::span<const UserTable> tables,
+                                            const std::string& metric) {
+  std::map<std::string, double> means;
+  for (const UserTable& table : tables) {
+    const auto found = std::find(table.columns.begin(), table.columns.end(), metric);
+    if (found == table.columns.end()) return {};
+    const auto column = static_cast<std::size_t>(found - table.columns.begin());
+    for (const auto& [user, value] : table.value) {
+      means[user] += value[column] / static_cast<double>(tables.size());
+    }
+  }
+  return means;
 }
 
 }  // namespace cfaa

@@ -4,6 +4,8 @@
 // `evaluate --per-user` writes, and a run keeps of its test so that runs can be paired user by
 // user.
 
+#include <map>
+#include <span>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -28,5 +30,10 @@ struct UserTable {
 
 // Error naming the line where the file is not such a table.
 UserTable read_user_metrics(const std::string& path);
+
+// Each user's value of a metric, averaged over the tables (of several seeds), by raw id in order.
+// Empty where there is no table, or one does not have the metric.
+std::map<std::string, double> means_by_user(std::span<const UserTable> tables,
+                                            const std::string& metric);
 
 }  // namespace cfaa

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <map>
 #include <set>
@@ -123,31 +124,30 @@ std::vector<double> differences(const Row& first, const Row& row, const std::str
   return result;
 }
 
-// A user's value of a metric, averaged over the seeds; by user, in the order of the ids. Empty
-// where a seed did not keep it, or the metric is not of users.
-std::map<std::string, double> means_by_user(const Row& row, const std::string& metric) {
-  std::map<std::string, double> means;
-  if (row.users.size() != row.by_seed.size()) return means;
-  for (const UserTable& table : row.users) {
-    const auto found = std::find(table.columns.begin(), table.columns.end(), metric);
-    if (found == table.columns.end()) return {};
-    const auto column = static_cast<std::size_t>(found - table.columns.begin());
-    for (const auto& [user, value] : table.value) {
-      means[user] += value[column] / static_cast<double>(row.users.size());
-    }
-  }
-  return means;
+// A user's value of a metric, averaged over the seeds. Empty where a seed did not keep it, or the
+// metric is not of users.
+std::map<std::string, double> user_means(const Row& row, const std::string& metric) {
+  if (row.users.size() != row.by_seed.size()) return {};
+  return means_by_user(row.users, metric);
 }
 
 // row - first, user by user.
 std::vector<double> user_differences(const Row& first, const Row& row, const std::string& metric) {
-  const std::map<std::string, double> others = means_by_user(first, metric);
+  const std::map<std::string, double> others = user_means(first, metric);
   std::vector<double> result;
-  for (const auto& [user, value] : means_by_user(row, metric)) {
+  for (const auto& [user, value] : user_means(row, metric)) {
     const auto other = others.find(user);
     if (other != others.end()) result.push_back(value - other->second);
   }
   return result;
+}
+
+// Of the mean over the users; none for fewer than two.
+std::optional<double> standard_error(const std::map<std::string, double>& means) {
+  std::vector<double> values;
+  for (const auto& [user, value] : means) values.push_back(value);
+  if (values.size() < 2) return {};
+  return mean_and_deviation(values).deviation / std::sqrt(static_cast<double>(values.size()));
 }
 
 ComparedMetric compare_metric(const Row& first, const Row& row, const std::string& metric) {
@@ -155,6 +155,7 @@ ComparedMetric compare_metric(const Row& first, const Row& row, const std::strin
   compared.name = metric;
   compared.values = values_of(row, metric);
   compared.summary = mean_and_deviation(compared.values);
+  compared.user_error = standard_error(user_means(row, metric));
   if (&row != &first) {
     compared.by_seed = paired_t_test(differences(first, row, metric));
     compared.by_user = paired_t_test(user_differences(first, row, metric));
@@ -197,7 +198,7 @@ Comparison compare_runs(const CompareRequest& request) {
       shown.metrics.push_back(compare_metric(rows[0], row, metric));
     }
     if (row.valid.size() == row.by_seed.size()) {
-      shown.validation = {row.valid_metric, row.valid, mean_and_deviation(row.valid), {}, {}};
+      shown.validation = {row.valid_metric, row.valid, mean_and_deviation(row.valid), {}, {}, {}};
     }
   }
   sort_by_validation(comparison.rows);

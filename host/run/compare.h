@@ -23,6 +23,9 @@ struct ComparedMetric {
   std::string name;            // "NDCG@10"
   std::vector<double> values;  // by seed
   MeanAndDeviation summary;
+  // Of the mean over the users, each averaged over the seeds, where their metrics were kept: 1.96
+  // times it to both sides is an interval of 95 %.
+  std::optional<double> user_error;
   // Against the reference, which itself has none: seed by seed, and user by user averaged over the
   // seeds. No pairs where seeds are not in common, or the users' metrics were not kept.
   std::optional<PairedTest> by_seed, by_user;

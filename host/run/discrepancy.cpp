@@ -101,20 +101,6 @@ Tensor<T, 2> read_embeddings(Context& context, const std::string& path) {
   return Tensor<T, 2>(context, {rows, cols}, values.data());
 }
 
-// The rows of a set that the losses compare: all of them, or as many drawn at random.
-template <class T>
-Tensor<T, 2> some_rows(Context& context, MatrixView<const float> all, int64_t most,
-                       uint64_t stream) {
-  const int64_t count = most > 0 ? std::min(most, all.rows()) : all.rows();
-  const Permutation order(all.rows(), 0, stream);
-  std::vector<T> values;
-  for (int64_t i = 0; i < count; ++i) {
-    const float* row = all.data + (count < all.rows() ? order(i) : i) * all.cols();
-    values.insert(values.end(), row, row + all.cols());
-  }
-  return Tensor<T, 2>(context, {count, all.cols()}, values.data());
-}
-
 // What the sets are called in messages.
 struct SetNames {
   std::string source, target;
@@ -271,8 +257,8 @@ Discrepancy compare_side(Context& context, const PerDomain<DomainEmbeddings>& em
                                 target = embeddings[kTarget].view(side);
   Discrepancy found =
       EmbeddingComparison<T>(context, options, names,
-                             some_rows<T>(context, source, options.rows, 2 * side),
-                             some_rows<T>(context, target, options.rows, 2 * side + 1))
+                             compared_rows<T>(context, source, options.rows, 2 * side),
+                             compared_rows<T>(context, target, options.rows, 2 * side + 1))
           .run();
   const Stopwatch classifying;
   found.proxy = proxy_distance(context, source, target);
@@ -281,6 +267,21 @@ Discrepancy compare_side(Context& context, const PerDomain<DomainEmbeddings>& em
 }
 
 }  // namespace
+
+template <class T>
+Tensor<T, 2> compared_rows(Context& context, MatrixView<const float> all, int64_t most,
+                           uint64_t stream) {
+  const int64_t count = most > 0 ? std::min(most, all.rows()) : all.rows();
+  const Permutation order(all.rows(), 0, stream);
+  std::vector<T> values;
+  for (int64_t i = 0; i < count; ++i) {
+    const float* row = all.data + (count < all.rows() ? order(i) : i) * all.cols();
+    values.insert(values.end(), row, row + all.cols());
+  }
+  return Tensor<T, 2>(context, {count, all.cols()}, values.data());
+}
+template Tensor<float, 2> compared_rows(Context&, MatrixView<const float>, int64_t, uint64_t);
+template Tensor<double, 2> compared_rows(Context&, MatrixView<const float>, int64_t, uint64_t);
 
 Discrepancy compare_embedding_files(Context& context, const std::string& source,
                                     const std::string& target, const DiscrepancyOptions& options) {

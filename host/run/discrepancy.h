@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "host/core/context.h"
+#include "host/core/tensor.h"
 #include "host/eval/proxy_distance.h"
 #include "host/ops/alignment_options.h"
 #include "host/run/run.h"
@@ -61,6 +62,12 @@ struct RunDiscrepancy {
   Discrepancy users, items;
   std::optional<double> vertical, horizontal;  // L_O, L_A: of users and items together
 };
+
+// The rows of a set that the losses compare, on the device: all of them (most 0), or as many drawn
+// at random.
+template <class T>
+Tensor<T, 2> compared_rows(Context& context, MatrixView<const float> all, int64_t most,
+                           uint64_t stream);
 
 // Two .npy files of N x D. Error where one is not a finite matrix of floats, where they do not have
 // the same attributes, or where a loss of them is not finite.

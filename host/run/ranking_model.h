@@ -28,6 +28,9 @@ class RankingModel {
   virtual const Domain& domain(std::size_t which) const = 0;
   // Embeddings of a domain's users and items. A model without has dim 0, or says so by an Error.
   virtual DomainEmbeddings embed(std::size_t which) = 0;
+  // Of both domains as training found them, before its first step; of dim 0 where nothing was
+  // trained step by step.
+  virtual PerDomain<DomainEmbeddings> embed_untrained() { return {}; }
   // What makes scores of embeddings.
   virtual ScorerArrays scorer() = 0;
   // Ranks the items of a domain of domains(); valid as long as the model.

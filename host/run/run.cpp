@@ -5,6 +5,7 @@
 #include "host/core/error.h"
 #include "host/run/signal_fit_file.h"
 #include "host/train/checkpoint.h"
+#include "host/train/step_runner.h"
 #include "host/train/trainer.h"
 
 namespace cfaa {
@@ -158,6 +159,21 @@ DomainEmbeddings Run::embed(std::size_t domain) {
                             state_->directory.name()));
   }
   return embed_domain<float>(state_->context, network.model, network.assembler, domain);
+}
+PerDomain<DomainEmbeddings> Run::embed_untrained() {
+  Network& trained = state_->embedding_network();
+  Context& context = state_->context;
+  Cfaa<float> model(context, config().model, config().alignment, model_shape(trained.data),
+                    trained.assembler.shape());
+  StepRunner<float> runner(context, model, trained.assembler, config().train, false);
+  runner.load(0);
+  model.initialize(context, runner.batch(), static_cast<uint64_t>(config().train.seed));
+  runner.pause();
+  PerDomain<DomainEmbeddings> embeddings;
+  for (const std::size_t domain : domains()) {
+    embeddings[domain] = embed_domain<float>(context, model, trained.assembler, domain);
+  }
+  return embeddings;
 }
 ScorerArrays Run::scorer() {
   return scorer_arrays<float>(state_->context, state_->embedding_network().model);

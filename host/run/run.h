@@ -34,6 +34,7 @@ class Run final : public RankingModel {
   double residual_share() const override;
   // By the best parameters. Error in a run of signals alone, which has none.
   DomainEmbeddings embed(std::size_t domain) override;
+  PerDomain<DomainEmbeddings> embed_untrained() override;
   ScorerArrays scorer() override;
 
  private:

@@ -141,6 +141,7 @@ json to_json(const Comparison& comparison) {
       json cell = {{"mean", metric.summary.mean},
                    {"sd", metric.summary.deviation},
                    {"values", metric.values}};
+      if (metric.user_error) cell["user_error"] = *metric.user_error;
       if (metric.by_seed) cell["by_seed"] = to_json(*metric.by_seed);
       if (metric.by_user) cell["by_user"] = to_json(*metric.by_user);
       entry["metrics"][metric.name] = cell;

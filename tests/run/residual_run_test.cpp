@@ -105,24 +105,12 @@ TEST_F(ResidualRun, IsExportedWithTheModelsShareOfTheScore) {
   const auto file = [&](const std::string& name) {
     return NpyFile(path("out/target_" + name + ".npy"));
   };
-  const auto left_offset = file("left_offset").read<int64_t>(),
-             right_offset = file("right_offset").read<int64_t>();
-  const auto left_column = file("left_column").read<int32_t>(),
-             right_column = file("right_column").read<int32_t>();
-  const auto left = file("left_value").read<float>(), right = file("right_value").read<float>();
   const auto users = file("users").read<float>(), items = file("items").read<float>();
   const json first = json::parse(
       run_program("recommend " + path("run") + " --user u100 --top 1 --json").out)["items"][0];
   const int64_t item =
       load_domain(path("data"), "target").items.find(first["item"].get<std::string>());
-  double score = 0;
-  for (int64_t e = left_offset[0]; e < left_offset[1]; ++e) {
-    const auto k = static_cast<std::size_t>(left_column[static_cast<std::size_t>(e)]);
-    for (int64_t f = right_offset[k]; f < right_offset[k + 1]; ++f) {
-      if (right_column[static_cast<std::size_t>(f)] != item) continue;
-      score += double{left[static_cast<std::size_t>(e)]} * right[static_cast<std::size_t>(f)];
-    }
-  }
+  double score = exported_score(path("out"), item);
   for (std::size_t q = 0; q < 6; ++q) {
     score += beta.get<double>() * users[q] * items[static_cast<std::size_t>(item) * 6 + q];
   }

@@ -101,26 +101,13 @@ TEST_F(SignalRun, ExportsSparseMatricesWhoseProductsAreTheScores) {
   const auto file = [&](const std::string& name) {
     return NpyFile(path("out/target_" + name + ".npy"));
   };
-  const auto left_offset = file("left_offset").read<int64_t>(),
-             right_offset = file("right_offset").read<int64_t>();
-  const auto left_column = file("left_column").read<int32_t>(),
-             right_column = file("right_column").read<int32_t>();
-  const auto left = file("left_value").read<float>(), right = file("right_value").read<float>();
   const auto users = file("user_factors").read<float>(), items = file("item_factors").read<float>();
   // The first user's score of the item that is recommended first.
   const json first = json::parse(
       run_program("recommend " + path("run") + " --user u100 --top 1 --json").out)["items"][0];
   const Domain domain = load_domain(path("data"), "target");
   const int64_t item = domain.items.find(first["item"].get<std::string>());
-  double score = 0;
-  for (int64_t e = left_offset[0]; e < left_offset[1]; ++e) {
-    const int32_t k = left_column[static_cast<std::size_t>(e)];
-    for (int64_t f = right_offset[static_cast<std::size_t>(k)];
-         f < right_offset[static_cast<std::size_t>(k) + 1]; ++f) {
-      if (right_column[static_cast<std::size_t>(f)] != item) continue;
-      score += double{left[static_cast<std::size_t>(e)]} * right[static_cast<std::size_t>(f)];
-    }
-  }
+  double score = exported_score(path("out"), item);
   const std::size_t dim = users.size() / static_cast<std::size_t>(domain.users.size());
   for (std::size_t q = 0; q < dim; ++q) {
     score += double{users[q]} * items[static_cast<std::size_t>(item) * dim + q];

@@ -68,6 +68,29 @@ inline void write_embeddings(const TemporaryFolder& folder, int layer, float val
   }
 }
 
+// What `export` wrote of a run of signals to `folder`: the first user's score of an item of the
+// target, by its sparse matrices alone.
+inline double exported_score(const std::string& folder, int64_t item) {
+  const auto file = [&](const std::string& name) {
+    return NpyFile(folder + "/target_" + name + ".npy");
+  };
+  const auto left_offset = file("left_offset").read<int64_t>(),
+             right_offset = file("right_offset").read<int64_t>();
+  const auto left_column = file("left_column").read<int32_t>(),
+             right_column = file("right_column").read<int32_t>();
+  const auto left = file("left_value").read<float>(), right = file("right_value").read<float>();
+  double score = 0;
+  for (auto e = static_cast<std::size_t>(left_offset[0]);
+       e < static_cast<std::size_t>(left_offset[1]); ++e) {
+    const auto k = static_cast<std::size_t>(left_column[e]);
+    for (auto f = static_cast<std::size_t>(right_offset[k]);
+         f < static_cast<std::size_t>(right_offset[k + 1]); ++f) {
+      if (right_column[f] == item) score += double{left[e]} * right[f];
+    }
+  }
+  return score;
+}
+
 class SmallRuns : public testing::Test {
  protected:
   SmallRuns() {

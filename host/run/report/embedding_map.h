@@ -1,28 +1,37 @@
 #pragma once
 
 // Where the users, and the items, of both domains lie beside each other: a sample of their
-// embeddings in the plane (host/eval/tsne.h), and how well a classifier tells the domains apart.
+// embeddings in the plane (host/eval/tsne.h), and what is known of those who are shown.
 
+#include <array>
+#include <cstdint>
 #include <string>
 #include <vector>
 
 #include "host/core/context.h"
-#include "host/eval/proxy_distance.h"
-#include "host/run/ranking_model.h"
+#include "host/train/trained_model.h"
 
 namespace cfaa {
 
-struct EmbeddingMap {
-  std::string run, side;  // "users", "items"
-  ProxyDistance proxy;    // of all rows
-  std::vector<std::string> ids;
-  std::vector<bool> from_target;
-  std::vector<float> points;  // (ids, 2)
+// Users, or items, of both domains: all, or as many of each domain as are shown, drawn at random;
+// the same whatever run embeds them.
+struct MapSample {
+  struct Member {
+    std::string id, title;
+    std::string words;     // that set its reviews apart, up to five
+    std::string sentence;  // the first of a review
+  };
+  std::string side;  // "users", "items"
+  PerDomain<std::vector<int64_t>> rows;
+  std::vector<Member> members;  // of the source, then of the target
 };
 
-// Of users, then of items; empty where the model does not embed both domains. `most` of each domain
-// are shown, drawn at random.
-std::vector<EmbeddingMap> map_embeddings(Context& context, RankingModel& model,
-                                         int64_t most = 1000);
+// Users, then items.
+std::vector<MapSample> draw_map_samples(Context& context, const Domain& source,
+                                        const Domain& target, int64_t most = 1000);
+
+// Points in the plane, two numbers for each member.
+std::vector<float> map_embeddings(Context& context, const PerDomain<DomainEmbeddings>& embeddings,
+                                  std::size_t side, const MapSample& sample);
 
 }  // namespace cfaa

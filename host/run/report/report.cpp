@@ -1,19 +1,17 @@
 #include "host/run/report/report.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
 #include <map>
 #include <memory>
-#include <sstream>
 
 #include "host/core/error.h"
 #include "host/core/version.h"
-#include "host/data/item_titles.h"
+#include "host/eval/held_out.h"
+#include "host/eval/proxy_distance.h"
 #include "host/eval/user_metrics_file.h"
-#include "host/io/json_file.h"
 #include "host/run/report/drawn_rows.h"
+#include "host/run/review_words.h"
 #include "host/run/run.h"
 #include "host/run/signal_fit_file.h"
 
@@ -21,52 +19,8 @@ namespace cfaa {
 namespace {
 
 namespace fs = std::filesystem;
-using nlohmann::json;
 
-// A run, or the seeds of a folder of runs.
-std::vector<RunDirectory> trainings(const std::string& run) {
-  const RunDirectory place(run);
-  std::vector<RunDirectory> seeds = place.seeds();
-  return seeds.empty() ? std::vector<RunDirectory>{place} : seeds;
-}
-
-// What metrics.jsonl says of a step, by name; a line that is cut off, as a kill may leave it, is
-// passed over.
-std::vector<Curve> read_curves(const std::string& run, const RunDirectory& training, int64_t seed) {
-  std::map<std::string, Curve> curves;
-  std::istringstream lines(read_file(training.train_files().log));
-  for (std::string line; std::getline(lines, line);) {
-    const json entry = parse_json(line);
-    if (!entry.is_object() || !entry.contains("step") || !entry["step"].is_number()) continue;
-    for (const auto& [name, value] : entry.items()) {
-      if (name.find('/') == std::string::npos || !value.is_number()) continue;
-      Curve& curve = curves[name];
-      curve.steps.push_back(entry["step"].get<double>());
-      curve.values.push_back(value.get<double>());
-    }
-  }
-  std::vector<Curve> result;
-  for (auto& [name, curve] : curves) {
-    curve.run = run;
-    curve.name = name;
-    curve.seed = seed;
-    result.push_back(std::move(curve));
-  }
-  return result;
-}
-
-std::vector<Curve> all_curves(const Comparison& comparison) {
-  std::vector<Curve> all;
-  for (const ComparedRow& row : comparison.rows) {
-    int64_t seed = 0;
-    for (const RunDirectory& training : trainings(row.run)) {
-      if (!fs::exists(training.train_files().log)) continue;
-      for (Curve& curve : read_curves(row.run, training, seed)) all.push_back(std::move(curve));
-      ++seed;
-    }
-  }
-  return all;
-}
+constexpr int64_t kMostUsers = 2000;  // whose lists are made
 
 std::vector<ShownWeights> all_weights(const Comparison& comparison) {
   std::vector<ShownWeights> all;
@@ -102,22 +56,15 @@ constexpr Bounds kGroups[] = {{0, 2, "up to 2 interactions"},
                               {5, 9, "5 to 9 interactions"},
                               {10, INT64_MAX, "10 or more interactions"}};
 
-// Each user's value of a metric, averaged over the seeds; empty where none kept it.
+// Each user's value of a metric, averaged over the seeds; empty where one did not keep it.
 std::map<std::string, double> user_means(const std::string& run, const std::string& domain,
                                          const std::string& metric) {
-  std::map<std::string, double> means;
-  const std::vector<RunDirectory> seeds = trainings(run);
-  for (const RunDirectory& seed : seeds) {
+  std::vector<UserTable> tables;
+  for (const RunDirectory& seed : trainings(run)) {
     if (!fs::exists(seed.user_metrics(domain))) return {};
-    const UserTable table = read_user_metrics(seed.user_metrics(domain).string());
-    const auto found = std::find(table.columns.begin(), table.columns.end(), metric);
-    if (found == table.columns.end()) return {};
-    const auto column = static_cast<std::size_t>(found - table.columns.begin());
-    for (const auto& [user, values] : table.value) {
-      means[user] += values[column] / static_cast<double>(seeds.size());
-    }
+    tables.push_back(read_user_metrics(seed.user_metrics(domain).string()));
   }
-  return means;
+  return means_by_user(tables, metric);
 }
 
 std::vector<UserGroup> all_groups(const Comparison& comparison, const Domain& domain,
@@ -143,15 +90,16 @@ std::vector<UserGroup> all_groups(const Comparison& comparison, const Domain& do
   return all;
 }
 
-std::vector<ShownItem> items_of(const SplitRows& rows, int32_t user, const Domain& domain,
-                                const ItemTitles& titles) {
+std::vector<ShownItem> items_of(const SplitRows& rows, int32_t user, const Recommender& lists,
+                                const ReviewWords& words) {
   std::vector<ShownItem> items;
   const auto [first, last] = std::equal_range(rows.user.begin(), rows.user.end(), user);
   for (auto at = first; at != last; ++at) {
     const auto row = static_cast<std::size_t>(at - rows.user.begin());
     if (rows.label[row] != 1) continue;
-    items.push_back(
-        {std::string(domain.items[rows.item[row]]), std::string(titles[rows.item[row]])});
+    const int32_t item = rows.item[row];
+    items.push_back({std::string(lists.domain().items[item]), std::string(lists.title(item)),
+                     words.of(user, item)});
   }
   return items;
 }
@@ -166,15 +114,107 @@ std::vector<int32_t> users_with_something_held_out(const Domain& domain) {
   return users;
 }
 
+bool embeds_both(RankingModel& model) {
+  const bool of_signals = model.signals(kTarget) != nullptr && model.residual_share() == 0;
+  return model.domains().size() == 2 && !of_signals;
+}
+
+// What embeddings of both domains there are, trained and untrained.
+void add_embeddings(Context& context, const std::string& run, RankingModel& model,
+                    const std::string& data, Report& report) {
+  if (!embeds_both(model)) return;
+  const PerDomain<DomainEmbeddings> after = {model.embed(kSource), model.embed(kTarget)};
+  if (after[kSource].dim == 0 || after[kTarget].dim == 0) return;
+  const PerDomain<DomainEmbeddings> before = model.embed_untrained();
+  if (report.samples.empty()) {
+    report.samples = draw_map_samples(context, model.domain(kSource), model.domain(kTarget));
+  }
+  const std::size_t first_gap = report.gaps.size();
+  for (const std::size_t side : {kUser, kItem}) {
+    report.gaps.push_back({run, report.samples[side].side, {}, {}});
+    report.maps.push_back({run, report.samples[side].side,
+                           map_embeddings(context, after, side, report.samples[side])});
+  }
+  const RunDirectory& directory = model.directory();
+  const AlignmentOptions alignment = read_description(directory).config.alignment;
+  for (AttributeFigures& figures : draw_attributes(context, before, after, alignment)) {
+    figures.run = run;
+    report.figures.push_back(std::move(figures));
+  }
+  const auto add_gaps = [&](const PerDomain<DomainEmbeddings>& untrained,
+                            const PerDomain<DomainEmbeddings>& trained) {
+    for (const std::size_t side : {kUser, kItem}) {
+      const auto distance = [&](const PerDomain<DomainEmbeddings>& of) {
+        return proxy_distance(context, of[kSource].view(side), of[kTarget].view(side)).distance;
+      };
+      DomainGap& gap = report.gaps[first_gap + side];
+      if (untrained[kTarget].dim > 0) gap.before.push_back(distance(untrained));
+      gap.after.push_back(distance(trained));
+    }
+  };
+  add_gaps(before, after);
+  const std::vector<RunDirectory> seeds = trainings(run);
+  for (std::size_t s = 1; s < seeds.size(); ++s) {
+    const auto other = open_model(context, seeds[s].path(), data);
+    add_gaps(other->embed_untrained(), {other->embed(kSource), other->embed(kTarget)});
+  }
+}
+
+// By what raised them: `hits` of all users whose lists were made, the most first.
+std::vector<std::pair<std::string, int64_t>> sorted(const std::map<std::string, int64_t>& hits) {
+  std::vector<std::pair<std::string, int64_t>> order(hits.begin(), hits.end());
+  std::stable_sort(order.begin(), order.end(),
+                   [](const auto& a, const auto& b) { return a.second > b.second; });
+  return order;
+}
+
+// Lists of some users, and of more the hits by signal.
+void add_lists(Context& context, const ReportRequest& request,
+               const std::vector<std::unique_ptr<RankingModel>>& models, Report& report) {
+  const Domain& domain = models[0]->domain(domain_index(request.domain));
+  const std::vector<int32_t> users = users_with_something_held_out(domain);
+  report.users_to_choose_from = std::ssize(users);
+  const KeyedDraw draw("report", domain.name, 0);
+  const std::vector<int32_t> counted = drawn_rows(users, domain.users, draw, kMostUsers);
+  const std::vector<int32_t> shown = drawn_rows(users, domain.users, draw, request.users);
+  const HeldOut held_out = make_held_out(domain, Split::test, Mask::automatic);
+  const ReviewWords words(domain);
+  report.users.resize(shown.size());
+  for (std::size_t m = 0; m < models.size(); ++m) {
+    const Recommender recommender(*models[m], request.domain);
+    const bool of_signals = models[m]->signals(domain_index(request.domain)) != nullptr;
+    std::map<std::string, int64_t> hits;
+    std::size_t next = 0;  // of `shown`, which are some of `counted` in the same order
+    for (const int32_t user : of_signals ? counted : shown) {
+      Recommendation list = recommender.recommend(context, user, request.list.top);
+      for (const RecommendedItem& item : list.items) {
+        const bool hit =
+            held_out.positives.contains(user, static_cast<int32_t>(domain.items.find(item.item)));
+        if (hit && of_signals) ++hits[item.signal];
+      }
+      if (next == shown.size() || shown[next] != user) continue;
+      ShownUser& mine = report.users[next++];
+      if (m == 0) {
+        mine.user = list.user;
+        mine.history = items_of(domain.train, user, recommender, words);
+        mine.held_out = items_of(domain.test, user, recommender, words);
+      }
+      mine.lists.push_back(std::move(list));
+    }
+    if (of_signals) report.hits.push_back({report.listed[m], std::ssize(counted), sorted(hits)});
+  }
+}
+
 }  // namespace
 
 Report make_report(Context& context, const ReportRequest& request) {
   if (request.metrics.empty()) throw Error("a report needs at least one metric; see --metrics");
   Report report;
   report.version = version();
-  report.comparison =
-      compare_runs({.runs = request.runs, .metrics = request.metrics, .domain = request.domain});
-  report.curves = all_curves(report.comparison);
+  const CompareRequest compared{request.runs, request.metrics, request.domain};
+  report.comparison = compare_runs(compared);
+  report.curves = read_curves(report.comparison);
+  if (!request.sweep.empty()) report.sweeps = read_sweeps(request.sweep, compared);
   report.weights = all_weights(report.comparison);
 
   std::vector<std::unique_ptr<RankingModel>> models;
@@ -188,29 +228,15 @@ Report make_report(Context& context, const ReportRequest& request) {
   const std::size_t which = domain_index(request.domain);
   const Domain& domain = models[0]->domain(which);
   report.groups = all_groups(report.comparison, domain, request.metrics[0]);
-
+  const ItemClasses classes = classify_items(domain);
+  report.item_classes = classes.classes;
   for (std::size_t m = 0; m < models.size(); ++m) {
-    for (EmbeddingMap& map : map_embeddings(context, *models[m])) {
-      map.run = report.listed[m];
-      report.maps.push_back(std::move(map));
-    }
+    report.item_shares.push_back(
+        share_items(context, *models[m], which, classes, request.list.top));
+    report.item_shares.back().run = report.listed[m];
+    add_embeddings(context, report.listed[m], *models[m], request.data, report);
   }
-
-  const ItemTitles titles(domain);
-  const std::vector<int32_t> users = users_with_something_held_out(domain);
-  report.users_to_choose_from = std::ssize(users);
-  RecommendRequest list = request.list;
-  list.domain = request.domain;
-  const KeyedDraw draw("report", domain.name, 0);
-  for (const int32_t user : drawn_rows(users, domain.users, draw, request.users)) {
-    ShownUser& shown = report.users.emplace_back();
-    shown.user = std::string(domain.users[user]);
-    shown.history = items_of(domain.train, user, domain, titles);
-    shown.held_out = items_of(domain.test, user, domain, titles);
-    for (const auto& model : models) {
-      shown.lists.push_back(recommend(context, *model, shown.user, list));
-    }
-  }
+  add_lists(context, request, models, report);
   return report;
 }
 
