@@ -216,8 +216,6 @@ class Tree {
     divide(0, static_cast<int32_t>(points.size()), 0);
   }
 
-  // Adds the other points' repulsion on point i, not yet divided by the sum of all kernels, and
-  // gives its part of that sum.
   double repel(std::size_t i, double theta, Point& force) const {
     const Point here = points_[i];
     double sum = 0;
@@ -296,15 +294,75 @@ class Tree {
   std::vector<int32_t> child_;
 };
 
+// Pair by pair, in float and in lanes that a compiler makes vectors of.
+class AllPairs {
+ public:
+  explicit AllPairs(const std::vector<Point>& points) {
+    for (const Point& p : points) {
+      x_.push_back(static_cast<float>(p.x));
+      y_.push_back(static_cast<float>(p.y));
+    }
+    // Too far away to count.
+    while (x_.size() % kLanes != 0) x_.push_back(1e15f), y_.push_back(1e15f);
+  }
+
+  double repel(std::size_t i, Point& force) const {
+    const float here_x = x_[i], here_y = y_[i];
+    std::array<float, kLanes> sum{}, force_x{}, force_y{};
+    for (std::size_t j = 0; j < x_.size(); j += kLanes) {
+      for (std::size_t lane = 0; lane < kLanes; ++lane) {
+        const float dx = here_x - x_[j + lane], dy = here_y - y_[j + lane];
+        const float kernel = 1 / (1 + dx * dx + dy * dy), square = kernel * kernel;
+        sum[lane] += kernel;
+        force_x[lane] += square * dx;
+        force_y[lane] += square * dy;
+      }
+    }
+    force = {std::accumulate(force_x.begin(), force_x.end(), 0.0),
+             std::accumulate(force_y.begin(), force_y.end(), 0.0)};
+    return std::accumulate(sum.begin(), sum.end(), 0.0) - 1;  // its own kernel
+  }
+
+ private:
+  static constexpr std::size_t kLanes = 16;
+  std::vector<float> x_, y_;
+};
+
+// What pushes points apart, not yet divided by the sum of all kernels: for each point the force,
+// and its part of that sum.
+struct Repulsion {
+  std::vector<Point> force;
+  std::vector<double> kernels;
+};
+
+Repulsion repulsion(ThreadPool& threads, const std::vector<Point>& points,
+                    const TsneOptions& options) {
+  Repulsion found{std::vector<Point>(points.size()), std::vector<double>(points.size())};
+  const auto each = [&](const auto& repel) {
+    threads.parallel_for(std::ssize(points), kGrain, [&](int64_t begin, int64_t end, int) {
+      for (auto i = static_cast<std::size_t>(begin); i < static_cast<std::size_t>(end); ++i) {
+        found.kernels[i] = repel(i, found.force[i]);
+      }
+    });
+  };
+  if (std::ssize(points) <= options.exact_rows) {
+    const AllPairs pairs(points);
+    each([&](std::size_t i, Point& force) { return pairs.repel(i, force); });
+  } else {
+    const Tree tree(points);
+    each([&](std::size_t i, Point& force) { return tree.repel(i, options.theta, force); });
+  }
+  return found;
+}
+
 // Gradient / 4 of the divergence at the points.
 std::vector<Point> gradient(ThreadPool& threads, const Neighbours& p,
-                            const std::vector<Point>& points, double exaggeration, double theta) {
-  const Tree tree(points);
-  std::vector<Point> pull(points.size()), push(points.size());
-  std::vector<double> kernels(points.size());
+                            const std::vector<Point>& points, double exaggeration,
+                            const TsneOptions& options) {
+  const Repulsion away = repulsion(threads, points, options);
+  std::vector<Point> pull(points.size());
   threads.parallel_for(std::ssize(points), kGrain, [&](int64_t begin, int64_t end, int) {
     for (auto i = static_cast<std::size_t>(begin); i < static_cast<std::size_t>(end); ++i) {
-      kernels[i] = tree.repel(i, theta, push[i]);
       for (auto at = static_cast<std::size_t>(p.offset[i]);
            at < static_cast<std::size_t>(p.offset[i + 1]); ++at) {
         const Point& other = points[static_cast<std::size_t>(p.index[at])];
@@ -315,25 +373,18 @@ std::vector<Point> gradient(ThreadPool& threads, const Neighbours& p,
       }
     }
   });
-  const double sum = std::accumulate(kernels.begin(), kernels.end(), 0.0);
+  const double sum = std::accumulate(away.kernels.begin(), away.kernels.end(), 0.0);
   for (std::size_t i = 0; i < points.size(); ++i) {
-    pull[i] = {exaggeration * pull[i].x - push[i].x / sum,
-               exaggeration * pull[i].y - push[i].y / sum};
+    pull[i] = {exaggeration * pull[i].x - away.force[i].x / sum,
+               exaggeration * pull[i].y - away.force[i].y / sum};
   }
   return pull;
 }
 
 double divergence(ThreadPool& threads, const Neighbours& p, const std::vector<Point>& points,
-                  double theta) {
-  const Tree tree(points);
-  std::vector<double> kernels(points.size());
-  threads.parallel_for(std::ssize(points), kGrain, [&](int64_t begin, int64_t end, int) {
-    for (auto i = static_cast<std::size_t>(begin); i < static_cast<std::size_t>(end); ++i) {
-      Point unused;
-      kernels[i] = tree.repel(i, theta, unused);
-    }
-  });
-  const double sum = std::accumulate(kernels.begin(), kernels.end(), 0.0);
+                  const TsneOptions& options) {
+  const Repulsion away = repulsion(threads, points, options);
+  const double sum = std::accumulate(away.kernels.begin(), away.kernels.end(), 0.0);
   double result = 0;
   for (std::size_t i = 0; i < points.size(); ++i) {
     for (auto at = static_cast<std::size_t>(p.offset[i]);
@@ -376,7 +427,7 @@ Tsne tsne(Context& context, MatrixView<const float> rows, const TsneOptions& opt
   for (int64_t round = 0; round < options.iterations; ++round) {
     const bool early = round < exaggerated;
     const std::vector<Point> slope =
-        gradient(threads, p, points, early ? kExaggeration : 1, options.theta);
+        gradient(threads, p, points, early ? kExaggeration : 1, options);
     const double momentum = early ? 0.5 : 0.8;
     Point mean;
     for (std::size_t i = 0; i < points.size(); ++i) {
@@ -388,7 +439,7 @@ Tsne tsne(Context& context, MatrixView<const float> rows, const TsneOptions& opt
     for (Point& point : points) point = {point.x - mean.x, point.y - mean.y};
   }
   Tsne result;
-  result.divergence = divergence(threads, p, points, options.theta);
+  result.divergence = divergence(threads, p, points, options);
   for (const Point& point : points) {
     result.points.push_back(static_cast<float>(point.x));
     result.points.push_back(static_cast<float>(point.y));

@@ -52,7 +52,7 @@ TEST(Tsne, DivergenceIsThatOfTheDefinition) {
   const int64_t n = 25;
   const double perplexity = 8;
   const std::vector<float> rows = clouds(n);
-  const Tsne found = embed(rows, {.perplexity = perplexity, .theta = 0});
+  const Tsne found = embed(rows, {.perplexity = perplexity});
   const auto size = static_cast<std::size_t>(n);
   const auto distance = [&](const auto& values, std::size_t i, std::size_t j, std::size_t dim) {
     double sum = 0;
@@ -109,15 +109,16 @@ TEST(Tsne, DescendsAndStaysThere) {
 TEST(Tsne, ATreeGivesTheDivergenceOfAllPairs) {
   const std::vector<float> rows = clouds(300);
 
-  EXPECT_TRUE(close(embed(rows).divergence, embed(rows, {.theta = 0}).divergence, 0.05));
+  EXPECT_TRUE(close(embed(rows, {.exact_rows = 0}).divergence, embed(rows).divergence, 0.05));
 }
 
 TEST(Tsne, HasTheSameBitsForEveryNumberOfThreads) {
   const std::vector<float> rows = clouds(200);
-  const Tsne one = embed(rows, {.iterations = 50}, 1);
 
-  for (const int threads : {2, 5}) {
-    EXPECT_EQ(one.points, embed(rows, {.iterations = 50}, threads).points);
+  for (const int64_t exact_rows : {0, 4000}) {
+    const TsneOptions options{.iterations = 50, .exact_rows = exact_rows};
+    const Tsne one = embed(rows, options, 1);
+    for (const int threads : {2, 5}) EXPECT_EQ(one.points, embed(rows, options, threads).points);
   }
 }
 
