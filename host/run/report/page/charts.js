@@ -60,7 +60,7 @@ function lineChart(title, series, below, places) {
 function barChart(title, bars) {
   const row = 24, left = 170, width = 480, top = 30, height = top + row * bars.length + 10;
   const most = Math.max(1e-12, ...bars.map(b => b.value + (b.error || 0)));
-  const x = v => left + (width - left - 70) * Math.max(0, v) / most;
+  const x = v => left + (width - left - 84) * Math.max(0, v) / most;
   const texts = bars.map(b => `${b.label} ${b.text || shown(b.value)}`);
   const svg = frame(width, height, title, `${title}: ${texts.join(", ")}`);
   bars.forEach((bar, i) => {
