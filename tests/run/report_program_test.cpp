@@ -62,7 +62,7 @@ TEST_F(ReportProgram, HoldsTheComparisonAndEveryUsersLists) {
   EXPECT_EQ(page["users"].size(), 24u);
   EXPECT_EQ(page["listed"].size(), 2u);
   EXPECT_FALSE(page["weights"].empty());
-  const json& user = page["users"][3];  // [user, history, held out, lists]
+  const json& user = page["users"][3];  // [user, history, held out, lists, validation]
   const std::size_t mine = page["listed"][0] == folder_.path("default") ? 0 : 1;
   const json list = json::parse(run_program("recommend --json " + folder_.path("default") +
                                             " --user " + user[0].get<std::string>())
@@ -79,6 +79,7 @@ TEST_F(ReportProgram, HoldsTheComparisonAndEveryUsersLists) {
   }
   EXPECT_EQ(user[1].size(), 6u);
   EXPECT_EQ(user[2].size(), 1u);
+  EXPECT_EQ(user[4].size(), 1u);
 }
 
 TEST_F(ReportProgram, CountsHitsByItemAndBySignalAsTheTestDid) {

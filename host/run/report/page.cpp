@@ -57,19 +57,24 @@ class ListsAsJson {
   }
 
   json user(const ShownUser& user) {
-    json history = json::array(), held_out = json::array(), lists = json::array();
+    json history = json::array(), lists = json::array();
     for (const ShownItem& item : user.history) {
       history.push_back({items_.place(item.item, {item.item, item.title, ""}), item.words});
     }
-    for (const ShownItem& item : user.held_out) {
-      held_out.push_back(items_.place(item.item, {item.item, item.title, ""}));
-    }
+    const auto places = [&](const std::vector<ShownItem>& items) {
+      json list = json::array();
+      for (const ShownItem& item : items) {
+        list.push_back(items_.place(item.item, {item.item, item.title, ""}));
+      }
+      return list;
+    };
+    const json held_out = places(user.held_out), validation = places(user.validation);
     for (const Recommendation& list : user.lists) {
       json shown = json::array();
       for (const RecommendedItem& item : list.items) shown.push_back(entry(item));
       lists.push_back(std::move(shown));
     }
-    return {user.user, history, held_out, lists};
+    return {user.user, history, held_out, lists, validation};
   }
 
   const json& items() const { return items_.all(); }

@@ -197,6 +197,7 @@ void add_lists(Context& context, const ReportRequest& request,
       if (m == 0) {
         mine.user = list.user;
         mine.history = items_of(domain.train, user, recommender, words);
+        mine.validation = items_of(domain.valid, user, recommender, words);
         mine.held_out = items_of(domain.test, user, recommender, words);
       }
       mine.lists.push_back(std::move(list));

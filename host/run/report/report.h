@@ -69,8 +69,8 @@ struct ShownItem {
 
 struct ShownUser {
   std::string user;
-  std::vector<ShownItem> history, held_out;  // of training, and of the test split
-  std::vector<Recommendation> lists;         // in the order of Report::listed
+  std::vector<ShownItem> history, validation, held_out;  // of the three splits, what was liked
+  std::vector<Recommendation> lists;                     // in the order of Report::listed
 };
 
 struct Report {

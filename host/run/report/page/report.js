@@ -316,7 +316,7 @@ function lists() {
   const called = i => data.items[i][1] ? `${data.items[i][1]} (${data.items[i][0]})` : data.items[i][0];
   const quoted = text => element("div", {class: "words"}, `“${text}”`);
   const show = number => {
-    const [, history, heldOut, chosen] = data.users[number];
+    const [, history, heldOut, chosen, validation] = data.users[number];
     const wanted = new Set(heldOut), wrote = new Map(history);
     const named = (title, made) => element("div", null, element("h3", null, title),
                                            element("ul", null, ...made));
@@ -336,7 +336,9 @@ function lists() {
       element("div", {class: "lists"},
         named("History", history.map(([item, words]) =>
           element("li", null, called(item), ...(words ? [quoted(words)] : [])))),
-        named("Held out", heldOut.map(item => element("li", null, called(item))))),
+        named("Held out for the test", heldOut.map(item => element("li", null, called(item)))),
+        ...(validation.length ? [named("In validation, not recommended again",
+          validation.map(item => element("li", null, called(item))))] : [])),
       element("div", {class: "lists"}, ...columns));
   };
   made.append(element("p", null, chooser("user", "User", data.users.map(user => user[0]), show)), place);
