@@ -16,8 +16,8 @@ from cfaa.listening import Listener, Progress
 def _hugging_face_cache() -> pathlib.Path:
     if "HF_HUB_CACHE" in os.environ:
         return pathlib.Path(os.environ["HF_HUB_CACHE"])
-    home = os.environ.get("HF_HOME") or pathlib.Path.home() / ".cache/huggingface"
-    return pathlib.Path(home, "hub")
+    caches = os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache"
+    return pathlib.Path(os.environ.get("HF_HOME") or pathlib.Path(caches, "huggingface"), "hub")
 
 
 def model_folder(name: Place) -> str:
@@ -65,14 +65,20 @@ class Encoder:
         """The width of a vector."""
         return self._native.width
 
-    def encode(self, sentences: str | Iterable[str], *, show_progress_bar: Progress = False,
-               normalize_embeddings: bool = False) -> np.ndarray:
+    def encode(self, sentences: str | Iterable[str], *, batch_size: int | None = None,
+               show_progress_bar: Progress = False, convert_to_numpy: bool = True,
+               convert_to_tensor: bool = False, normalize_embeddings: bool = False) -> Any:
         """A vector for each text.
 
-        sentences    a text, or a list (or any iterable) of N texts
+        sentences            a text, or a list (or any iterable) of N texts
+        batch_size           is taken as sentence-transformers has it and changes nothing: batches
+                             are made by tokens (the option batch_tokens of Encoder)
+        convert_to_tensor    give PyTorch's tensor instead of NumPy's array
 
         Returns float32 of (width) for a text, of (N, width) for a list.
         """
+        if not (convert_to_numpy or convert_to_tensor):
+            raise Error("encode: lists of tensors are not made; give convert_to_tensor=True")
         texts: list[str] = [sentences] if isinstance(sentences, str) else list(sentences)
         for number, text in enumerate(texts):
             if not isinstance(text, str):
@@ -81,4 +87,7 @@ class Encoder:
             rows = self._native.encode(listener, texts)
         if normalize_embeddings:
             rows /= np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-12)
+        if convert_to_tensor:
+            import torch
+            rows = torch.from_numpy(rows)
         return rows[0] if isinstance(sentences, str) else rows

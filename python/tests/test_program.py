@@ -389,6 +389,7 @@ class Encode(Whole):
         self.assertEqual(encoder.encode([]).shape, (0, rows.shape[1]))
         lengths = np.linalg.norm(encoder.encode(self.TEXTS, normalize_embeddings=True), axis=1)
         np.testing.assert_allclose(lengths, 1, rtol=1e-6)
+        np.testing.assert_array_equal(encoder.encode(self.TEXTS, batch_size=2), rows)
         with self.assertRaisesRegex(cfaa.Error, "text 1 is a int"):
             encoder.encode(["a", 2])
 
