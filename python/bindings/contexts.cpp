@@ -28,7 +28,7 @@ ThreadContext context_of(const std::string& device) {
   const int threads = threads_wanted;
   if (!kept.made.context || kept.threads != threads) {
     std::shared_ptr<Context> context = make_context(device, {.threads = threads});
-    // The stream's goes before its context does.
+    // A CallerStream refers to its context, and so goes first.
     kept.made.caller = nullptr;
     const int gpu = device.starts_with("cuda:") ? std::stoi(device.substr(5)) : 0;
     kept = {{context, std::make_shared<CallerStream>(*context), gpu}, threads};
