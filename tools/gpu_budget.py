@@ -14,13 +14,13 @@ import textwrap
 
 # Multiprocessors, clock, and warp instructions a clock and multiprocessor by pipe: fp32 (an add that
 # is not fused into a multiplication occupies it like one that is), integers and selections, special
-# functions, shared memory and shuffles, all. Then flop/s of double on tensor cores, and bytes/s from
-# the host.
+# functions, shared memory and shuffles, all. Then flop/s of double on tensor cores, bytes/s from the
+# host, and bytes/s of the device's memory.
 GPUS = {
     "A100": {"processors": 108, "clock": 1.41e9, "fp32": 2, "alu": 2, "mufu": 0.5, "lds": 1,
-             "issue": 4, "fp64_tensor": 19.5e12, "link": 25e9},
+             "issue": 4, "fp64_tensor": 19.5e12, "link": 25e9, "memory": 1555e9},
     "H100": {"processors": 132, "clock": 1.98e9, "fp32": 4, "alu": 2, "mufu": 0.5, "lds": 1,
-             "issue": 4, "fp64_tensor": 67e12, "link": 50e9},
+             "issue": 4, "fp64_tensor": 67e12, "link": 50e9, "memory": 3350e9},
 }
 PIPES = {"fp32": r"(FADD|FMUL|FFMA|IMAD)\b", "mufu": r"MUFU\b", "lds": r"(LDS|STS|SHFL)\b",
          "alu": r"(FSEL|FMNMX|FSETP|SEL|ISETP|IADD3|IMNMX|LOP3|SHF|LEA|PLOP3|VIADD|VIMNMX)\b"}
@@ -122,6 +122,7 @@ def budget(nvcc, nvdisasm, root, sizes):
 
     size = batch_bytes(sizes)
     upload_us = [1e6 * size / gpu["link"] for gpu in GPUS.values()]
+    delivery_us = [1e6 * 2 * size / gpu["memory"] for gpu in GPUS.values()]
 
     def pair(values):
         return " / ".join(f"{round(value, -1):.0f}" for value in values)
@@ -148,10 +149,12 @@ def budget(nvcc, nvdisasm, root, sizes):
                  * math.ceil(problems / gpu["processors"]) / gpu["clock"]
                  for gpu in GPUS.values()])
          + ", so that the aim is out of reach on an A100"),
-        ("batch upload", "PCIe", "710 / 360", "hidden", pair(upload_us),
-         f"at most {size / 1e6:.1f} MB at 25 and 50 GB/s, were every history of full length"),
-        ("host assembly", "one thread", "15,000", "< 2,000", "not counted",
-         "`cfaa_gpu bench` measures it on the host at hand"),
+        ("batch upload", "device memory", "710 / 360", "hidden", pair(delivery_us),
+         f"at most {size / 1e6:.1f} MB, were every history of full length, copied within the device; "
+         f"from the host they come during the step before, in {pair(upload_us)} at 25 and 50 GB/s"),
+        ("host assembly", "the host's threads", "15,000", "< 2,000", "not counted",
+         "during the step before, by all threads of the host; `cfaa_gpu bench` measures it on one "
+         "thread of the host at hand"),
         ("towers, scorer", "fp32 pipe", "550 / 300", "300 / 150", "550 / 300",
          "inferred: as in 0.1.0"),
         ("small nodes", "launches", "400-500", "150", "300-400",

@@ -177,7 +177,8 @@ void BatchAssembler<T>::choose_pairs(int64_t step, std::size_t domain,
   const uint64_t own = domain == kSource ? 0 : uint64_t{1} << 48;
   const uint64_t at_step = own + static_cast<uint64_t>(step);
   const bool learns = train_.phases[train_.phases.at(step)].learns(domain);
-  for (std::size_t s = 0; s < 2; ++s) entry_[s].resize(static_cast<std::size_t>(rows));
+  PerSide<std::vector<Entry>>& entry = entry_[domain];
+  for (std::size_t s = 0; s < 2; ++s) entry[s].resize(static_cast<std::size_t>(rows));
 
   double counted = 0;
   for (int64_t i = 0; i < n; ++i) {
@@ -191,8 +192,8 @@ void BatchAssembler<T>::choose_pairs(int64_t step, std::size_t domain,
         static_cast<std::size_t>(rows_[domain][static_cast<std::size_t>(shuffled(place % all))]);
     const auto at = static_cast<std::size_t>(i);
     const bool positive = train.label[row] > 0;
-    entry_[kUser][at] = {train.user[row], static_cast<int32_t>(row)};
-    entry_[kItem][at] = {train.item[row], static_cast<int32_t>(row)};
+    entry[kUser][at] = {train.user[row], static_cast<int32_t>(row)};
+    entry[kItem][at] = {train.item[row], static_cast<int32_t>(row)};
     batch.label.data[i] = positive ? T(1) : T(0);
     const bool supervised =
         learns && (domain == kSource || train_.target_supervision != Supervision::none);
@@ -205,9 +206,9 @@ void BatchAssembler<T>::choose_pairs(int64_t step, std::size_t domain,
       const int32_t user = train.user[row];
       const int32_t item = draw_negative(domain, user, index, kNegative + at_step);
       const auto where = static_cast<std::size_t>(negative);
-      entry_[kUser][where] = {user, random_edge(domain, kUser, user, 2 * index, kEdge + at_step)};
-      entry_[kItem][where] = {item,
-                              random_edge(domain, kItem, item, 2 * index + 1, kEdge + at_step)};
+      entry[kUser][where] = {user, random_edge(domain, kUser, user, 2 * index, kEdge + at_step)};
+      entry[kItem][where] = {item,
+                             random_edge(domain, kItem, item, 2 * index + 1, kEdge + at_step)};
       batch.label.data[negative] = T(0);
       batch.weight.data[negative] = learns && positive ? T(1) : T(0);
       counted += batch.weight.data[negative];
@@ -226,10 +227,11 @@ template <class T>
 void BatchAssembler<T>::fill_offsets(std::size_t domain, int64_t i,
                                      const DomainBatch<T>& batch) const {
   const int64_t negatives = shape_.negatives[domain], first = shape_.n + i * negatives;
-  const Entry& positive = entry_[kItem][static_cast<std::size_t>(i)];
+  const std::vector<Entry>& entry = entry_[domain][kItem];
+  const Entry& positive = entry[static_cast<std::size_t>(i)];
   std::vector<int32_t> items = {positive.entity};
   for (int64_t j = 0; j < negatives; ++j) {
-    items.push_back(entry_[kItem][static_cast<std::size_t>(first + j)].entity);
+    items.push_back(entry[static_cast<std::size_t>(first + j)].entity);
   }
   std::vector<double> offsets(items.size());
   offsets_[domain]->fill(positive.excluded, items, offsets.data());
@@ -273,9 +275,9 @@ void BatchAssembler<T>::add_history(std::size_t domain, std::size_t side, int64_
 }
 
 template <class T>
-void BatchAssembler<T>::fill_side(std::size_t domain, std::size_t side, int64_t epoch,
-                                  const SideBatch<T>& batch) {
-  const std::vector<Entry>& entries = entry_[side];
+void BatchAssembler<T>::fill_lists(std::size_t domain, std::size_t side, int64_t epoch,
+                                   const SideBatch<T>& batch) {
+  const std::vector<Entry>& entries = entry_[domain][side];
   const auto rows = static_cast<int32_t>(entries.size());
   if (batch.id.offset.data != nullptr) {
     fill_single_rows(batch.id,
@@ -292,20 +294,24 @@ void BatchAssembler<T>::fill_side(std::size_t domain, std::size_t side, int64_t 
     history_rows_[domain][side].list(batch.history);
   }
   if (texts_[domain][side].has_value()) fill_texts(domain, side, epoch, batch.text);
-  if (batch.review.data != nullptr) {
-    for (int32_t r = 0; r < rows; ++r) {
-      const Entry& entry = entries[static_cast<std::size_t>(r)];
-      data_.reviews[domain]->write(side, entry.entity,
-                                   model_.review_exclude_self ? entry.excluded : -1,
-                                   batch.review.data + r * batch.review.stride[0]);
-    }
+}
+
+template <class T>
+void BatchAssembler<T>::fill_reviews(std::size_t domain, std::size_t side, int64_t first,
+                                     int64_t last, const SideBatch<T>& batch) const {
+  if (batch.review.data == nullptr) return;
+  for (int64_t r = first; r < last; ++r) {
+    const Entry& entry = entry_[domain][side][static_cast<std::size_t>(r)];
+    data_.reviews[domain]->write(side, entry.entity,
+                                 model_.review_exclude_self ? entry.excluded : -1,
+                                 batch.review.data + r * batch.review.stride[0]);
   }
 }
 
 template <class T>
 void BatchAssembler<T>::fill_texts(std::size_t domain, std::size_t side, int64_t epoch,
                                    const TextBatch<T>& batch) {
-  std::vector<Entry> shown = entry_[side];
+  std::vector<Entry> shown = entry_[domain][side];
   if (!model_.review_exclude_self) {
     for (Entry& entry : shown) entry.excluded = -1;
   }
@@ -322,25 +328,60 @@ void BatchAssembler<T>::fill_texts(std::size_t domain, std::size_t side, int64_t
 }
 
 template <class T>
-void BatchAssembler<T>::assemble(int64_t step, const Batch<T>& batch) {
+void BatchAssembler<T>::assemble(int64_t step, const Batch<T>& batch, ThreadPool* threads) {
+  const auto share = [&](std::size_t jobs, const auto& job) {
+    const auto run = [&](int64_t first, int64_t last, int) {
+      for (int64_t i = first; i < last; ++i) job(static_cast<std::size_t>(i));
+    };
+    const auto count = static_cast<int64_t>(jobs);
+    threads != nullptr ? threads->parallel_for(count, 1, run) : run(0, count, 0);
+  };
   fill_state(step, batch);
-  const int64_t epoch = step / steps_per_epoch_;
-  for (std::size_t d = 0; d < 2; ++d) {
+  share(2, [&](std::size_t d) {
+    if (shape_.used[d]) choose_pairs(step, d, batch.domain[d]);
+  });
+
+  // The lists of a side are one job, its reviews one for every few rows: those come last, to fill
+  // what time the longest list leaves to other threads.
+  constexpr int64_t kReviewRows = 64;
+  struct Job {
+    std::size_t domain, side;
+    int64_t first, last;  // rows of reviews; none: the lists
+  };
+  std::vector<Job> jobs;
+  for (const std::size_t d : {kTarget, kSource}) {
     if (!shape_.used[d]) continue;
-    choose_pairs(step, d, batch.domain[d]);
-    for (std::size_t s = 0; s < 2; ++s) fill_side(d, s, epoch, batch.domain[d].side[s]);
+    for (const std::size_t s : {kUser, kItem}) jobs.push_back({d, s, 0, 0});
   }
+  const std::vector<Job> lists = jobs;
+  for (const Job& list : lists) {
+    const int64_t rows = shape_.review_dim > 0 ? shape_.rows(list.domain) : 0;
+    for (int64_t first = 0; first < rows; first += kReviewRows) {
+      jobs.push_back({list.domain, list.side, first, std::min(rows, first + kReviewRows)});
+    }
+  }
+  share(jobs.size(), [&](std::size_t i) {
+    const Job& job = jobs[i];
+    const SideBatch<T>& side = batch.domain[job.domain].side[job.side];
+    if (job.first == job.last) {
+      fill_lists(job.domain, job.side, step / steps_per_epoch_, side);
+    } else {
+      fill_reviews(job.domain, job.side, job.first, job.last, side);
+    }
+  });
 }
 
 template <class T>
 void BatchAssembler<T>::assemble_entities(std::size_t domain, std::size_t side, int64_t first,
                                           int64_t count, int64_t rows, const SideBatch<T>& batch) {
   CFAA_ASSERT(count >= 1 && count <= rows);
-  entry_[side].clear();
+  std::vector<Entry>& entries = entry_[domain][side];
+  entries.clear();
   for (int64_t r = 0; r < rows; ++r) {
-    entry_[side].push_back({static_cast<int32_t>(first + std::min(r, count - 1)), -1});
+    entries.push_back({static_cast<int32_t>(first + std::min(r, count - 1)), -1});
   }
-  fill_side(domain, side, 0, batch);
+  fill_lists(domain, side, 0, batch);
+  fill_reviews(domain, side, 0, rows, batch);
 }
 
 template class BatchAssembler<float>;

@@ -56,8 +56,9 @@ class BatchAssembler {
     return data_.neighbours[domain][side].count();
   }
 
-  // The batch of a step, in host memory, with its state and the losses' weights.
-  void assemble(int64_t step, const Batch<T>& batch);
+  // The batch of a step, in host memory, with its state and the losses' weights. `threads`, which
+  // nobody else uses meanwhile, share the work.
+  void assemble(int64_t step, const Batch<T>& batch, ThreadPool* threads = nullptr);
 
   // Inputs of the entities first ... first + count - 1 with all they have, for evaluation; `rows`
   // of the side's arrays beyond them repeat the last.
@@ -70,7 +71,9 @@ class BatchAssembler {
   void fill_state(int64_t step, const Batch<T>& batch) const;
   void choose_pairs(int64_t step, std::size_t domain, const DomainBatch<T>& batch);
   void fill_offsets(std::size_t domain, int64_t i, const DomainBatch<T>& batch) const;
-  void fill_side(std::size_t domain, std::size_t side, int64_t epoch, const SideBatch<T>& batch);
+  void fill_lists(std::size_t domain, std::size_t side, int64_t epoch, const SideBatch<T>& batch);
+  void fill_reviews(std::size_t domain, std::size_t side, int64_t first, int64_t last,
+                    const SideBatch<T>& batch) const;
   void add_history(std::size_t domain, std::size_t side, int64_t epoch, Entry entry,
                    const EdgeLists<T>& lists, int32_t& entries);
   void prepare_texts(std::size_t domain);
@@ -89,7 +92,7 @@ class BatchAssembler {
   std::vector<LossTerm> losses_;
   PerDomain<NegativeSampler> negatives_;
   PerDomain<std::vector<int32_t>> rows_;  // training rows that a batch is drawn from
-  PerSide<std::vector<Entry>> entry_;
+  PerDomain<PerSide<std::vector<Entry>>> entry_;
   PerDomain<PerSide<TouchedRowLister>> id_rows_, history_rows_;
   PerDomain<PerSide<std::optional<TextAssembler>>> texts_;  // empty where no words are read
 };

@@ -31,13 +31,13 @@ std::vector<MemoryPart> memory_parts(const ModelOptions& model, const BatchShape
   const std::size_t tables = static_cast<std::size_t>(elements) * sizeof(T);
   const std::size_t reviews = static_cast<std::size_t>(review_elements) * sizeof(float);
   const std::string columns = "model.id_dim, model.history_dim or model.dim";
-  return {
-      {"tables", tables, columns},
-      {"moments of the tables", 2 * tables, columns},
-      {"layers with gradients and moments", layers, "model.layers or model.dim"},
-      {"scratch of a step", scratch, "train.batch_size or model.dim"},
-      {"batch", BatchLayout<T>(shape).bytes() - reviews, "model.history.max or train.batch_size"},
-      {"reviews of the batch", reviews, "train.batch_size"}};
+  return {{"tables", tables, columns},
+          {"moments of the tables", 2 * tables, columns},
+          {"layers with gradients and moments", layers, "model.layers or model.dim"},
+          {"scratch of a step", scratch, "train.batch_size or model.dim"},
+          {"batch and the next", 2 * (BatchLayout<T>(shape).bytes() - reviews),
+           "model.history.max or train.batch_size"},
+          {"reviews of both", 2 * reviews, "train.batch_size"}};
 }
 
 std::vector<std::string> memory_table(const std::vector<MemoryPart>& parts,

@@ -38,6 +38,8 @@ StepRunner<T>::StepRunner(Context& context, Cfaa<T>& model, BatchAssembler<T>& a
   if (runtime.kind() != DeviceKind::cpu) {
     device_ = runtime.allocate(layout_.bytes());
     device_batch_ = layout_.at(device_);
+    upload_ = std::make_unique<Upload>(context, layout_.bytes());
+    assembling_threads_ = std::make_unique<ThreadPool>(context.threads().threads());
   }
   enter_phase(0);
 }
@@ -155,6 +157,7 @@ Replay::Check StepRunner<T>::replay_check() {
 template <class T>
 StepRunner<T>::~StepRunner() {
   pause();
+  upload_.reset();  // waits for copies from the host's memory
   for (void* memory : host_) context_.runtime().release_host(memory);
   if (device_ != nullptr) context_.runtime().release(device_);
 }
@@ -170,8 +173,9 @@ void StepRunner<T>::assemble_ahead(int64_t step) {
   const std::size_t other = 1 - current_;
   if (was_copied_[other]) context_.runtime().wait_for(copied_[other]);
   ahead_ = step;
-  assembling_ = std::async(std::launch::async,
-                           [this, step, other] { assembler_.assemble(step, host_batch_[other]); });
+  assembling_ = std::async(std::launch::async, [this, step, other] {
+    assembler_.assemble(step, host_batch_[other], assembling_threads_.get());
+  });
 }
 
 template <class T>
@@ -185,10 +189,11 @@ void StepRunner<T>::load(int64_t step) {
     return;
   }
   const auto* host = static_cast<const char*>(host_[current_]);
-  auto* device = static_cast<char*>(device_);
+  upload_->begin();
   for (const ByteRange& range : filled_ranges(host_batch_[current_], host, layout_.bytes())) {
-    context_.runtime().copy_from_host(device + range.first, host + range.first, range.count);
+    upload_->copy(range.first, host + range.first, range.count);
   }
+  upload_->deliver(device_);
   copied_[current_] = context_.runtime().mark();
   was_copied_[current_] = true;
 }

@@ -2,8 +2,9 @@
 
 // One training step after the other: while the device computes step i, another thread assembles
 // the batch of step i + 1 into the other of two host buffers. On the CPU a step reads its batch
-// where it was assembled. On a GPU the buffers are pinned, the batch is copied in stream order, and
-// the step is replayed from captured graphs; a buffer is used again once its copy is done.
+// where it was assembled. On a GPU the buffers are pinned, the batch of step i + 1 is copied while
+// the device computes step i, and the step is replayed from captured graphs; a buffer is used again
+// once its copy is done.
 //
 // Where a GPU solves by products (alignment.solver gemm) and a step's do not converge, the latch
 // keeps that step and those behind it from changing anything. Whoever waits for the device next
@@ -16,6 +17,7 @@
 #include <optional>
 
 #include "host/device/replay.h"
+#include "host/device/upload.h"
 #include "host/model/cfaa.h"
 #include "host/train/batch_assembler.h"
 #include "host/train/losses_and_gradients.h"
@@ -70,11 +72,13 @@ class StepRunner {
   Context& context_;
   Cfaa<T>& model_;
   BatchAssembler<T>& assembler_;
+  std::unique_ptr<ThreadPool> assembling_threads_;  // where a GPU leaves the CPU's to the assembler
   const TrainOptions& options_;
   bool graphs_;
   BatchLayout<T> layout_;
   void* host_[2];
   void* device_ = nullptr;  // of a GPU: the graphs know its address
+  std::unique_ptr<Upload> upload_;
   Batch<T> host_batch_[2], device_batch_;
   std::uint64_t copied_[2] = {0, 0};  // marks behind the copies
   bool was_copied_[2] = {false, false};

@@ -1,6 +1,6 @@
 #include "host/train/touched_rows.h"
 
-#include <algorithm>
+#include <bit>
 #include <utility>
 
 namespace cfaa {
@@ -9,25 +9,26 @@ template <class T>
 void TouchedRowLister::list(const EdgeLists<T>& lists) {
   const int64_t bags = lists.offset.size() - 1;
   const int32_t entries = lists.offset.data[bags];
-  ++now_;
-  int32_t touched = 0;
   for (int32_t e = 0; e < entries; ++e) {
     const auto row = static_cast<std::size_t>(lists.index.data[e]);
-    if (seen_[row] != now_) {
-      seen_[row] = now_;
+    const uint64_t bit = uint64_t{1} << row % 64;
+    if ((touched_[row / 64] & bit) == 0) {
+      touched_[row / 64] |= bit;
       position_[row] = 0;
-      lists.touched_row.data[touched++] = lists.index.data[e];
     }
     ++position_[row];
   }
-  std::sort(lists.touched_row.data, lists.touched_row.data + touched);
-  lists.touched_count.data[0] = touched;
-  int32_t offset = 0;
-  for (int32_t i = 0; i < touched; ++i) {
-    int32_t& position = position_[static_cast<std::size_t>(lists.touched_row.data[i])];
-    lists.touched_offset.data[i] = offset;
-    offset += std::exchange(position, offset);
+  int32_t touched = 0, offset = 0;
+  for (std::size_t word = 0; word < touched_.size(); ++word) {
+    for (uint64_t bits = std::exchange(touched_[word], 0); bits != 0; bits &= bits - 1) {
+      const std::size_t row = 64 * word + static_cast<std::size_t>(std::countr_zero(bits));
+      lists.touched_row.data[touched] = static_cast<int32_t>(row);
+      lists.touched_offset.data[touched] = offset;
+      offset += std::exchange(position_[row], offset);
+      ++touched;
+    }
   }
+  lists.touched_count.data[0] = touched;
   lists.touched_offset.data[touched] = offset;
   for (int64_t bag = 0; bag < bags; ++bag) {
     for (int32_t e = lists.offset.data[bag]; e < lists.offset.data[bag + 1]; ++e) {

@@ -14,17 +14,18 @@ namespace cfaa {
 class TouchedRowLister {
  public:
   explicit TouchedRowLister(int64_t table_rows = 0)
-      : seen_(static_cast<std::size_t>(table_rows)), position_(seen_.size()) {}
+      : touched_(static_cast<std::size_t>(table_rows + 63) / 64),
+        position_(static_cast<std::size_t>(table_rows)) {}
 
   // Reads offset, index and weight of `lists`, in host memory, and fills the touched_ arrays.
   template <class T>
   void list(const EdgeLists<T>& lists);
 
  private:
-  // Marks by row of the table, so that finding a batch's rows costs nothing per table row.
-  std::vector<int64_t> seen_;      // the call that saw the row last
-  std::vector<int32_t> position_;  // its entries, then where its next entry goes
-  int64_t now_ = 0;
+  // A bit a row of the table: read from the first to the last it has the batch's rows in order,
+  // for less than sorting them costs.
+  std::vector<uint64_t> touched_;  // 0 between two calls
+  std::vector<int32_t> position_;  // a row's entries, then where its next entry goes
 };
 
 // Bag r holds the one row `row_of(r)`, with weight 1.

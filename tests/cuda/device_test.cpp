@@ -6,6 +6,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <numeric>
@@ -15,6 +16,7 @@
 #include "host/core/error.h"
 #include "host/core/tensor.h"
 #include "host/device/make_context.h"
+#include "host/device/upload.h"
 #include "host/ops/coupling.h"
 #include "host/ops/typical_samples.h"
 #include "tests/on_cuda.h"
@@ -161,6 +163,26 @@ TEST_F(Device, ANonFiniteColumnSetsTheLatchWithItsAttribute) {
     EXPECT_NE(std::string(error.what()).find("attribute 2"), std::string::npos) << error.what();
   }
   EXPECT_NO_THROW(context().check_faults()) << "the latch opens again";
+}
+
+TEST_F(Device, AnUploadIsFoundByTheWorkBehindItsDeliveryAndByNoneBefore) {
+  Upload upload(context(), 4 * sizeof(float));
+  cuda::Pinned<float> first(4), second(4);
+  std::fill(first.begin(), first.end(), 1.0f);
+  std::fill(second.begin(), second.end(), 2.0f);
+  Tensor<float, 1> batch(context(), {4}), seen(context(), {4});
+  batch.fill_zero();
+
+  upload.begin();
+  upload.copy(4, first.data() + 1, 2 * sizeof(float));
+  upload.deliver(batch.view().data);
+  device().copy(seen.view().data, batch.view().data, seen.bytes());
+  upload.begin();
+  upload.copy(0, second.data(), 4 * sizeof(float));
+  upload.deliver(batch.view().data);
+
+  EXPECT_EQ(batch.to_host(), std::vector<float>(4, 2.0f));
+  EXPECT_EQ(seen.to_host(), (std::vector<float>{0, 1, 1, 0}));
 }
 
 TEST_F(Device, TheFirstFaultStays) {

@@ -6,8 +6,10 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <cstring>
 #include <numeric>
 #include <set>
+#include <string_view>
 
 #include "host/train/permutation.h"
 #include "tests/small_world.h"
@@ -27,9 +29,14 @@ class Assembled {
         assembler(world.data(), model_, train_),
         layout_(assembler.shape()),
         memory_(std::aligned_alloc(256, (layout_.bytes() + 255) / 256 * 256), std::free),
-        batch(layout_.at(memory_.get())) {}
+        batch(layout_.at(memory_.get())) {
+    std::memset(memory_.get(), 0, layout_.bytes());
+  }
 
   BatchAssembler<float> assembler;
+  std::string_view bytes() const {
+    return {static_cast<const char*>(memory_.get()), layout_.bytes()};
+  }
 
  private:
   BatchLayout<float> layout_;
@@ -118,6 +125,20 @@ TEST(BatchAssembler, IsAFunctionOfTheSeedAndTheStep) {
   EXPECT_EQ(users(other), third);
   other.assembler.assemble(3, other.batch);
   EXPECT_NE(users(other), third);
+}
+
+TEST(BatchAssembler, HasTheSameBytesForEveryNumberOfThreads) {
+  // More rows of reviews than one thread takes at a time.
+  TrainOptions train = small_training();
+  train.batch_size = 70;
+  const SmallWorld world;
+  Assembled alone(world, small_model(), train), shared(world, small_model(), train);
+  ThreadPool threads(3);
+  for (int64_t step = 0; step < 3; ++step) {
+    alone.assembler.assemble(step, alone.batch);
+    shared.assembler.assemble(step, shared.batch, &threads);
+    EXPECT_TRUE(alone.bytes() == shared.bytes()) << "step " << step;
+  }
 }
 
 TEST(BatchAssembler, GoesThroughEveryInteractionOfTheTargetOnceAnEpoch) {
