@@ -24,13 +24,15 @@ void run(const Arguments& arguments) {
   const auto context = arguments.device.make_context();
   const Report report = make_report(*context, arguments.request);
   AtomicFile file(arguments.out);
-  file.write(report_page(report));
+  const std::string page = report_page(report);
+  file.write(page);
   file.commit();
   if (arguments.out == "-") return;
-  print_line(fmt::format("{}: {}, {} of {}; open it in a browser", arguments.out,
+  print_line(fmt::format("{}: {}, {} of {}, {}B; open it in a browser", arguments.out,
                          counted(std::ssize(report.comparison.rows), "run"),
                          counted(std::ssize(report.users), "list"),
-                         counted(report.users_to_choose_from, "user")),
+                         counted(report.users_to_choose_from, "user"),
+                         short_number(static_cast<double>(page.size()))),
              stderr);
 }
 

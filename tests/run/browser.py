@@ -137,6 +137,9 @@ class Page:
         for kind in ("keyDown", "keyUp"):
             self.call("Input.dispatchKeyEvent", {"type": kind, "key": key, "code": key})
 
+    def for_print(self):
+        self.call("Emulation.setEmulatedMedia", {"media": "print"})
+
     def picture(self, path, clip=None):
         """A PNG of what is seen, or of {x, y, width, height} of the page."""
         options = {"format": "png", "captureBeyondViewport": clip is not None}

@@ -81,6 +81,14 @@ def check_downloads(page):
     check(tables == 0, f"{tables} pictures have no table")
 
 
+def check_print(page):
+    page.for_print()
+    check(page.evaluate("getComputedStyle(document.querySelector('.actions')).display") == "none",
+          "buttons are printed")
+    check(page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)",
+          "paper is not white")
+
+
 def main(report, profile):
     browser = Browser("chromium", profile)
     for width, dark in ((400, True), (1400, False)):
@@ -90,6 +98,7 @@ def main(report, profile):
         check_choosers(page, width)
         if width == 1400:
             check_downloads(page)
+        check_print(page)
         check(page.evaluate("document.title") == "cfaa_gpu report", f"{width}: text ran as a script")
         check(not page.errors, f"{width}: {page.errors}")
         check(not page.fetched, f"{width}: fetched {page.fetched}")

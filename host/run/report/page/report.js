@@ -244,7 +244,8 @@ function attributes() {
     "Of the attributes whose distance was largest before training: source above, target below, their " +
     "typical samples, and as lines the transport between these, which the vertical loss makes " +
     "cheap. Distances are in units of the attribute's variance.",
-    (stages, name) => [pairs(...(stages[0]?.attributes || []).flatMap((_, a) => stages.map(of => {
+    (stages, name) => [element("p", null, "Over all attributes (d_O, not relative): " +
+      stages.map(of => `${shown(of.vertical)} ${stage(of)}`).join(", ") + "."), pairs(...(stages[0]?.attributes || []).flatMap((_, a) => stages.map(of => {
       const attribute = of.attributes[a];
       const title = `attribute ${attribute.number} ${stage(of)}: distance ${shown(attribute.distance)}`;
       return figure(`${name}_${of.side}_attribute_${attribute.number}_${of.trained ? "after" : "before"}`,
