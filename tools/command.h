@@ -33,6 +33,7 @@ void add_prepare(CLI::App& app);
 void add_recommend(CLI::App& app);
 void add_report(CLI::App& app);
 void add_sentences(CLI::App& app);
+void add_serve(CLI::App& app);
 void add_stats(CLI::App& app);
 void add_synthesize(CLI::App& app);
 void add_tokenize(CLI::App& app);

@@ -50,6 +50,7 @@ int run(int argc, char** argv) {
   cfaa::tools::add_compare(app);
   cfaa::tools::add_recommend(app);
   cfaa::tools::add_report(app);
+  cfaa::tools::add_serve(app);
   cfaa::tools::add_export(app);
   cfaa::tools::add_config(app);
   cfaa::tools::add_discrepancy(app);

@@ -187,8 +187,8 @@ std::string_view Recommender::title(int32_t item) const {
   return state_->titles[item];
 }
 
-int32_t Recommender::find_user(const std::string& user) const {
-  return user_row(state_->model, state_->which, user);
+std::string Recommender::words(int32_t user, int32_t item) const {
+  return state_->words.of(user, item);
 }
 
 Recommendation Recommender::recommend(Context& context, int32_t user, int64_t top,
@@ -207,7 +207,12 @@ void Recommender::recommend_all(Context& context, int64_t top,
   for (std::size_t row = 0; row < users.size(); ++row) take(state_->recommendation(lists, row));
 }
 
+bool Recommender::has_similar() const {
+  return state_->signals != nullptr || state_->embeddings.dim > 0;
+}
+
 std::vector<SimilarItem> Recommender::similar(int32_t item, int64_t top) const {
+  CFAA_ASSERT(has_similar());
   std::vector<std::pair<double, int32_t>> order;  // by less the score, then the item
   if (state_->signals != nullptr) {
     const SparseRows& votes = state_->signals->scores().right();
@@ -216,15 +221,10 @@ std::vector<SimilarItem> Recommender::similar(int32_t item, int64_t top) const {
     for (std::size_t e = 0; e < others.size(); ++e) {
       if (others[e] != item && values[e] > 0) order.emplace_back(-double{values[e]}, others[e]);
     }
-  } else if (state_->embeddings.dim > 0) {
+  } else {
     for (int32_t other = 0; other < state_->domain.items.size(); ++other) {
       if (other != item) order.emplace_back(-cosine(state_->embeddings, item, other), other);
     }
-  } else {
-    throw Error(
-        fmt::format("{}: has no measure of how alike two items are; ask a run of signals "
-                    "or of embeddings",
-                    state_->model.directory().name()));
   }
   const auto count = std::min<std::size_t>(order.size(), static_cast<std::size_t>(top));
   std::partial_sort(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(count), order.end());

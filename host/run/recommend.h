@@ -57,9 +57,8 @@ class Recommender {
 
   const Domain& domain() const;
   std::string_view title(int32_t item) const;  // "" where it has none
-
-  // The row of users.tsv; Error, naming one that is close, where there is no such user.
-  int32_t find_user(const std::string& user) const;
+  // The first sentence of the user's review of the item (host/run/review_words.h).
+  std::string words(int32_t user, int32_t item) const;
 
   // The `top` best of a row of users.tsv; without reasons there are items, titles and scores.
   Recommendation recommend(Context& context, int32_t user, int64_t top, bool reasons = true) const;
@@ -70,7 +69,8 @@ class Recommender {
 
   // The items that liking this one raises most by the signals of a run, their popularity left out;
   // without signals those with the nearest embeddings, by cosine. The best first, at most `top`.
-  // Error where the model has neither.
+  // Not for a model that has neither.
+  bool has_similar() const;
   std::vector<SimilarItem> similar(int32_t item, int64_t top) const;
 
  private:

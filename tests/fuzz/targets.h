@@ -255,6 +255,7 @@ inline void review_text(std::string_view bytes) {
 }  // namespace cfaa::fuzz
 
 #include "tests/fuzz/directories.h"
+#include "tests/fuzz/http_request.h"
 
 namespace cfaa::fuzz {
 
@@ -278,6 +279,7 @@ inline constexpr Target kTargets[] = {
     {"tokenizer", tokenizer},
     {"model_directory", model_directory},
     {"run_directory", run_directory},
+    {"http_request", http_request},
 };
 
 }  // namespace cfaa::fuzz
