@@ -179,8 +179,9 @@ WrittenReview written_review(const json& fields) {
   if (const auto rating = fields.find("rating"); rating != fields.end()) {
     if (!rating->is_number()) throw BadRequest("'rating' is not a number");
     review.rating = rating->get<double>();
-    if (!(review.rating >= 1 && review.rating <= 5)) {
-      throw BadRequest("'rating' is not from 1 to 5");
+    if (!(std::abs(*review.rating) <= RequestLimits::kRating)) {
+      throw BadRequest(fmt::format("'rating' is not from {0} to {1}", -RequestLimits::kRating,
+                                   RequestLimits::kRating));
     }
   }
   return review;

@@ -32,6 +32,7 @@ namespace cfaa {
 struct RequestLimits {
   static constexpr int64_t kTop = 100;
   static constexpr int64_t kReviews = 100;
+  static constexpr double kRating = 1000;             // and not below less that
   static constexpr std::size_t kTextBytes = 20'000;   // of one review
   static constexpr std::size_t kIdBytes = 1024;       // of a user, an item or what is searched
   static constexpr std::size_t kBodyBytes = 1 << 20;  // of a POST

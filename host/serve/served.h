@@ -4,6 +4,7 @@
 // host/serve/served_runs.h, or a stand-in of a test.
 
 #include <cstdint>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -28,7 +29,7 @@ struct Place {
 
 struct WrittenReview {
   std::string item;
-  double rating = 5;
+  std::optional<double> rating;  // on the scale of the data; none: the item was liked
   std::string text;
 };
 

@@ -10,6 +10,7 @@
 #include "host/core/error.h"
 #include "host/core/log.h"
 #include "host/device/make_context.h"
+#include "host/run/newcomers.h"
 #include "host/run/run.h"
 
 namespace cfaa {
@@ -56,20 +57,40 @@ struct ServedRuns::OpenRun {
       if (std::find(has.begin(), has.end(), domain_index(name)) == has.end()) {
         throw Error(fmt::format("{}: has no lists of the {} domain; leave it out", path, name));
       }
-      domains.emplace_back(name, std::make_unique<Recommender>(*model, name));
+      domains.push_back({name, std::make_unique<Recommender>(*model, name),
+                         make_newcomers(context, *model, name)});
     }
   }
 
-  const Recommender& domain(const std::string& name) const {
-    if (name.empty()) return *domains[0].second;
-    for (const auto& [its, recommender] : domains) {
-      if (its == name) return *recommender;
+  // Null where the model has no lists for people it was not trained with.
+  static std::unique_ptr<Newcomers> make_newcomers(Context& context, RankingModel& model,
+                                                   const std::string& name) {
+    try {
+      return std::make_unique<Newcomers>(context, model, name);
+    } catch (const Error& error) {
+      log_once(fmt::format("without lists for newcomers: {}", error.what()));
+      return nullptr;
+    }
+  }
+
+  struct OpenDomain {
+    std::string name;
+    std::unique_ptr<Recommender> recommender;
+    std::unique_ptr<Newcomers> newcomers;
+  };
+  const OpenDomain& open_domain(const std::string& name) const {
+    if (name.empty()) return domains[0];
+    for (const OpenDomain& domain : domains) {
+      if (domain.name == name) return domain;
     }
     throw NotFound(fmt::format("the {} domain is not served", name));
   }
+  const Recommender& domain(const std::string& name) const {
+    return *open_domain(name).recommender;
+  }
 
   std::unique_ptr<RankingModel> model;
-  std::vector<std::pair<std::string, std::unique_ptr<Recommender>>> domains;
+  std::vector<OpenDomain> domains;
 };
 
 struct ServedRuns::Slot {
@@ -157,9 +178,10 @@ std::vector<ServedRun> ServedRuns::runs() const {
   for (const auto& slot : slots_) {
     ServedRun& served = all.emplace_back();
     served.name = slot->name;
-    for (const auto& [name, recommender] : slot->run->domains) {
-      const Domain& domain = recommender->domain();
-      served.domains.push_back({name, domain.users.size(), domain.items.size(), false});
+    for (const OpenRun::OpenDomain& open : slot->run->domains) {
+      const Domain& domain = open.recommender->domain();
+      served.domains.push_back(
+          {open.name, domain.users.size(), domain.items.size(), open.newcomers != nullptr});
     }
   }
   return all;
@@ -173,9 +195,22 @@ Recommendation ServedRuns::recommend(int worker, const Place& place, const std::
                                user_row(recommender.domain(), user), top, reasons);
 }
 
-NewcomerList ServedRuns::recommend(int, const Place&, const std::vector<WrittenReview>&, int64_t,
-                                   bool) {
-  throw BadRequest("this server has no lists for newcomers");
+NewcomerList ServedRuns::recommend(int worker, const Place& place,
+                                   const std::vector<WrittenReview>& reviews, int64_t top,
+                                   bool reasons) {
+  const auto open = run(place.run);
+  const OpenRun::OpenDomain& domain = open->open_domain(place.domain);
+  if (domain.newcomers == nullptr) throw BadRequest("this run has no lists for newcomers");
+  std::vector<NewReview> written;
+  for (const WrittenReview& review : reviews) {
+    NewReview& made = written.emplace_back();
+    made.item = review.item;
+    made.text = review.text;
+    if (review.rating) made.rating = *review.rating;
+  }
+  NewUserLists lists =
+      domain.newcomers->lists(*contexts_[static_cast<std::size_t>(worker)], written, top, reasons);
+  return {std::move(lists.users.at(0)), std::move(lists.unknown_items)};
 }
 
 std::vector<SimilarItem> ServedRuns::similar(const Place& place, const std::string& item,

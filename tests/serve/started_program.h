@@ -107,11 +107,11 @@ class Connection {
       at += static_cast<std::size_t>(sent);
     }
   }
-  // What comes until the other side closes, or is silent for so long.
+  // What comes until the answer is whole, the other side closes, or is silent for so long.
   std::string receive(int milliseconds = 30'000) const {
     std::string bytes;
     pollfd ready{socket_, POLLIN, 0};
-    while (::poll(&ready, 1, milliseconds) > 0) {
+    while (!is_whole(bytes) && ::poll(&ready, 1, milliseconds) > 0) {
       char part[16384];
       const ssize_t count = ::recv(socket_, part, sizeof(part), 0);
       if (count <= 0) break;
@@ -121,6 +121,17 @@ class Connection {
   }
 
  private:
+  // Whether as many bytes follow the head as it says.
+  static bool is_whole(const std::string& bytes) {
+    const std::size_t end = bytes.find("\r\n\r\n");
+    std::smatch length;
+    const std::string head = bytes.substr(0, end);
+    return end != std::string::npos &&
+           std::regex_search(head, length,
+                             std::regex("content-length: *(\\d+)", std::regex::icase)) &&
+           bytes.size() >= end + 4 + std::stoul(length[1]);
+  }
+
   int socket_;
   bool open_ = false;
 };
