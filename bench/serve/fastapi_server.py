@@ -8,8 +8,9 @@ import os
 import pathlib
 
 import numpy as np
+import orjson
 from fastapi import FastAPI, HTTPException
-from fastapi.responses import ORJSONResponse
+from fastapi.responses import Response
 from scipy import sparse
 
 EXPORT = pathlib.Path(os.environ["EXPORT"])
@@ -45,7 +46,7 @@ for split in ("train", "valid"):
         known[row_of[user]].append(item_of[item])
 known = [np.array(k, dtype=np.int64) for k in known]
 
-app = FastAPI(default_response_class=ORJSONResponse)
+app = FastAPI()
 
 
 @app.get("/recommend")
@@ -59,6 +60,7 @@ def recommend(user: str, top: int = 10):
     scores[known[row]] = -np.inf
     best = np.argpartition(-scores, top)[:top]
     best = best[np.lexsort((best, -scores[best]))]
-    return {"user": user, "known": len(known[row]),
-            "items": [{"rank": i + 1, "item": items[v], "score": float(scores[v])}
-                      for i, v in enumerate(best)]}
+    answer = {"user": user, "known": len(known[row]),
+              "items": [{"rank": i + 1, "item": items[v], "score": float(scores[v])}
+                        for i, v in enumerate(best)]}
+    return Response(orjson.dumps(answer), media_type="application/json")

@@ -204,8 +204,11 @@ PostedReviews posted_reviews(const Request& request) {
   PostedReviews posted;
   for (const json& review : *reviews) posted.reviews.push_back(written_review(review));
   if (const auto top = body.find("top"); top != body.end()) {
-    if (!holds<int64_t>(*top)) throw BadRequest("'top' is not a whole number");
-    posted.top = checked_top(top->get<int64_t>());
+    // 24.0 is a whole number, too.
+    const double number = top->is_number() ? top->get<double>() : 0.5;
+    if (number != std::floor(number)) throw BadRequest("'top' is not a whole number");
+    posted.top = checked_top(static_cast<int64_t>(
+        std::clamp(number, -1.0, static_cast<double>(RequestLimits::kTop) + 1)));
   }
   if (const auto why = body.find("why"); why != body.end()) {
     if (!why->is_boolean()) throw BadRequest("'why' is not true or false");

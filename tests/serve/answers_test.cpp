@@ -131,7 +131,10 @@ TEST_F(ServedAnswers, APostThatIsNoneIsRefused) {
             "'rating' is not a number");
   EXPECT_EQ(refused(R"({"reviews": [{"item": "i1", "x": 1}]})"),
             "there is a field that is none of item, rating, text");
-  EXPECT_EQ(refused(R"({"reviews": [{"item": "i1"}], "top": 1e3})"), "'top' is not a whole number");
+  EXPECT_EQ(refused(R"({"reviews": [{"item": "i1"}], "top": 1.5})"), "'top' is not a whole number");
+  EXPECT_EQ(refused(R"({"reviews": [{"item": "i1"}], "top": 1e300})"),
+            "'top' is not from 1 to 100");
+  EXPECT_EQ(post(R"({"reviews": [{"item": "i1"}], "top": 2.0})").status, 200);
   EXPECT_EQ(
       refused(json({{"reviews", {{{"item", "i1"}, {"text", std::string(20001, 'x')}}}}}).dump()),
       "the text of a review is longer than 20000 bytes");

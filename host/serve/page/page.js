@@ -62,7 +62,8 @@ function finder(kind, label, take) {
   const input = element("input", {id, type: "search", autocomplete: "off", maxlength: 200});
   const choices = element("ul", {class: "choices", "aria-live": "polite"});
   let asked = 0;
-  const choose = found => { choices.replaceChildren(); take(found); };
+  // What is still being asked for comes too late.
+  const choose = found => { ++asked; choices.replaceChildren(); take(found); };
   input.oninput = async () => {
     const mine = ++asked, text = input.value.trim();
     if (!text) return choices.replaceChildren();
@@ -81,7 +82,6 @@ function finder(kind, label, take) {
   };
   input.onkeydown = event => {
     if (event.key !== "Enter" || !input.value.trim()) return;
-    ++asked;
     choose({id: input.value.trim(), title: ""});
   };
   return element("div", {class: "chooser"}, element("label", {for: id}, label + " "), input, choices);
