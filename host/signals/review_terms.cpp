@@ -14,21 +14,42 @@ namespace {
 
 constexpr int64_t kGrain = 256;  // reviews read at a time
 
-// Strings to numbers in order of first appearance; grows.
+// The first eight bytes of a word, with zeros behind a shorter one. No word has a byte 0, so that a
+// head with one at its end is all of its word.
+uint64_t head_of(std::string_view word) {
+  const char* const p = word.data();
+  const std::size_t n = word.size();
+  uint64_t head = 0;
+  if (n >= 8) {
+    std::memcpy(&head, p, 8);
+  } else if (n >= 4) {  // two loads that overlap
+    uint32_t low, high;
+    std::memcpy(&low, p, 4);
+    std::memcpy(&high, p + n - 4, 4);
+    head = low | uint64_t{high} << (8 * (n - 4));
+  } else {
+    for (std::size_t i = 0; i < n; ++i) head |= uint64_t{static_cast<uint8_t>(p[i])} << (8 * i);
+  }
+  return head;
+}
+
+// Strings to numbers in order of first appearance; grows. Nearly all words are found in one cache
+// line: a slot holds the word's head, and only words of eight bytes and more are compared further.
 class WordTable {
  public:
   int32_t number(std::string_view word) {
     if (2 * begin_.size() >= slots_.size()) grow();
-    const uint64_t hash = hash_bytes(word);
+    const uint64_t head = head_of(word);
+    const uint64_t hash = hash_of(word, head);
     for (std::size_t i = hash;; ++i) {
       Slot& slot = slots_[i & (slots_.size() - 1)];
       if (slot.number < 0) {
-        slot = {static_cast<uint32_t>(hash >> 32), static_cast<int32_t>(begin_.size() - 1)};
+        slot = {head, static_cast<int32_t>(begin_.size() - 1)};
         bytes_ += word;
         begin_.push_back(bytes_.size());
         return slot.number;
       }
-      if (slot.hash == static_cast<uint32_t>(hash >> 32) && (*this)[slot.number] == word) {
+      if (slot.head == head && (word.size() < 8 || (*this)[slot.number] == word)) {
         return slot.number;
       }
     }
@@ -42,21 +63,27 @@ class WordTable {
 
  private:
   struct Slot {
-    uint32_t hash = 0;
+    uint64_t head = 0;
     int32_t number = -1;
   };
+
+  static uint64_t hash_of(std::string_view word, uint64_t head) {
+    if (word.size() > 8) return hash_bytes(word);
+    const uint64_t product = head * 0x9E3779B97F4A7C15u;
+    return product ^ (product >> 32);
+  }
 
   void grow() {
     slots_.assign(slots_.size() * 2, {});
     for (int32_t n = 0; n < size(); ++n) {
-      const uint64_t hash = hash_bytes((*this)[n]);
-      std::size_t i = hash;
+      const uint64_t head = head_of((*this)[n]);
+      std::size_t i = hash_of((*this)[n], head);
       while (slots_[i & (slots_.size() - 1)].number >= 0) ++i;
-      slots_[i & (slots_.size() - 1)] = {static_cast<uint32_t>(hash >> 32), n};
+      slots_[i & (slots_.size() - 1)] = {head, n};
     }
   }
 
-  std::vector<Slot> slots_ = std::vector<Slot>(1 << 12);  // a power of two, at most half full
+  std::vector<Slot> slots_ = std::vector<Slot>(1 << 16);  // a power of two, at most half full
   std::string bytes_;
   std::vector<std::size_t> begin_ = {0};
 };
@@ -102,6 +129,7 @@ ReviewVocabulary read_review_terms(ThreadPool& threads, std::span<const ReviewTe
       chunks[d][static_cast<std::size_t>(begin / kGrain)] = {worker, reader.terms.size()};
       for (int64_t r = begin; r < end; ++r) {
         const std::size_t before = reader.terms.size();
+        const int64_t mark = first_review + r + 1;
         reader.words.read(texts.text(r), [&](std::string_view word) {
           const int32_t number = reader.table.number(word);
           const auto n = static_cast<std::size_t>(number);
@@ -109,8 +137,8 @@ ReviewVocabulary read_review_terms(ThreadPool& threads, std::span<const ReviewTe
             reader.seen.push_back(0);
             for (auto& counts : reader.reviews) counts.push_back(0);
           }
-          if (reader.seen[n] == first_review + r + 1) return;
-          reader.seen[n] = first_review + r + 1;
+          if (reader.seen[n] == mark) return;
+          reader.seen[n] = mark;
           ++reader.reviews[d][n];
           reader.terms.push_back(number);
         });

@@ -13,9 +13,12 @@ std::size_t index(int64_t i) {
 
 // row (columns) as entries; `row` is zero again afterwards.
 std::vector<SparseEntry> take_entries(std::vector<double>& row, std::vector<int32_t>& touched) {
-  std::sort(touched.begin(), touched.end());
-  touched.erase(std::unique(touched.begin(), touched.end()), touched.end());
+  if (!std::is_sorted(touched.begin(), touched.end())) {  // rows of more than one matrix
+    std::sort(touched.begin(), touched.end());
+    touched.erase(std::unique(touched.begin(), touched.end()), touched.end());
+  }
   std::vector<SparseEntry> entries;
+  entries.reserve(touched.size());
   for (const int32_t column : touched) {
     double& x = row[index(column)];
     if (x != 0) entries.push_back({column, static_cast<float>(x)});
@@ -104,24 +107,36 @@ SignalScores::Users SignalScores::make_users(Context& context, const SparseRows&
                                              std::span<const double> user_scale) const {
   const auto scale = [&](std::size_t user) { return user_scale.empty() ? 1 : user_scale[user]; };
   const int64_t items = right_.columns;
-  std::vector<std::vector<SparseEntry>> left(index(liked.rows()));
+  // What a user liked, the bias, the user's words.
+  Users users;
+  SparseRows& left = users.left;
+  left.columns = right_.rows();
   for (int64_t u = 0; u < liked.rows(); ++u) {
-    std::vector<SparseEntry>& row = left[index(u)];
-    const auto one = static_cast<float>(scale(index(u)));
-    for (const int32_t j : liked.columns_of(u)) row.push_back({j, one});
-    row.push_back({static_cast<int32_t>(items), one});
-    if (words == nullptr) continue;
-    const auto at = words->columns_of(u);
-    const auto values = words->values_of(u);
-    for (std::size_t e = 0; e < at.size(); ++e) {
-      row.push_back({static_cast<int32_t>(items + 1) + at[e], one * values[e]});
-    }
+    const std::size_t own = words == nullptr ? 0 : words->columns_of(u).size();
+    left.offset.push_back(left.offset.back() +
+                          static_cast<int64_t>(liked.columns_of(u).size() + 1 + own));
   }
+  left.column.resize(index(left.offset.back()));
+  left.value.resize(left.column.size());
+  context.threads().parallel_for(liked.rows(), 64, [&](int64_t begin, int64_t end, int) {
+    for (int64_t u = begin; u < end; ++u) {
+      int32_t* column = left.column.data() + left.offset[index(u)];
+      float* value = left.value.data() + left.offset[index(u)];
+      const auto one = static_cast<float>(scale(index(u)));
+      const auto add = [&](int32_t at, float x) { *column++ = at, *value++ = x; };
+      for (const int32_t j : liked.columns_of(u)) add(j, one);
+      add(static_cast<int32_t>(items), one);
+      if (words == nullptr) continue;
+      const auto at = words->columns_of(u);
+      const auto values = words->values_of(u);
+      for (std::size_t e = 0; e < at.size(); ++e) {
+        add(static_cast<int32_t>(items + 1) + at[e], one * values[e]);
+      }
+    }
+  });
   for (std::size_t x = 0; x < factors.size(); ++x) {
     factors[x] = static_cast<float>(factor_weight_ * scale(x / index(dim_)) * double{factors[x]});
   }
-  Users users;
-  users.left = join_rows(right_.rows(), left);
   users.device_left = DeviceRows(context, users.left);
   users.factors = std::move(factors);
   return users;

@@ -4,6 +4,7 @@
 // Chinese character is a word by itself, as it is a piece by itself for BERT's WordPiece. What lies
 // between words (spaces, punctuation, apostrophes) is dropped: "Don't" is "don" and "t".
 
+#include <algorithm>
 #include <array>
 #include <string>
 #include <string_view>
@@ -35,18 +36,22 @@ class WordReader {
       std::size_t replaced = 0;
       text = well_formed(text, repaired_, replaced);
     }
-    word_.clear();
+    // A word is never longer than the text: lower case is written here without a check a byte.
+    if (word_.size() < text.size()) word_.resize(text.size());
+    char* const begin = word_.data();
+    char* out = begin;
     const auto finish = [&] {
-      if (!word_.empty()) take(std::string_view(word_));
-      word_.clear();
+      if (out != begin) take(std::string_view(begin, static_cast<std::size_t>(out - begin)));
+      out = begin;
     };
     const char* const end = text.data() + text.size();
     for (const char* p = text.data(); p != end;) {
       const auto byte = static_cast<unsigned char>(*p);
       if (byte < 0x80) {
         const char lower = kLowerAlphanumeric[byte];
+        *out = lower;
         if (lower != 0) {
-          word_ += lower;
+          ++out;
         } else {
           finish();
         }
@@ -59,7 +64,7 @@ class WordReader {
         finish();
         take(std::string_view(start, static_cast<std::size_t>(p - start)));
       } else if ((flags_[c] & kWord) != 0) {
-        word_.append(start, p);
+        out = std::copy(start, p, out);
       } else {
         finish();
       }

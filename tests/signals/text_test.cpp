@@ -58,6 +58,17 @@ TEST(ReviewTermsTest, NumberTheJointVocabularyInTheOrderOfItsBytes) {
   EXPECT_EQ(read.domains[1].term, (std::vector<int32_t>{1, 1, 0, 1}));
 }
 
+TEST(ReviewTermsTest, TellWordsApartThatBeginAlike) {
+  const Strings alike = {"ab", "abc", "abcdefg", "abcdefgh", "abcdefghi", "abcdefghj"};
+  const ReviewTexts texts[] = {texts_of(alike)};
+  ThreadPool threads(1);
+
+  const ReviewVocabulary read = read_review_terms(threads, texts, 1);
+
+  EXPECT_EQ(read.terms, alike);
+  EXPECT_EQ(read.domains[0].term, (std::vector<int32_t>{0, 1, 2, 3, 4, 5}));
+}
+
 TEST(ReviewTermsTest, DoNotDependOnTheNumberOfThreads) {
   Strings reviews;
   for (int r = 0; r < 2000; ++r) {
@@ -110,6 +121,25 @@ TEST(TermVectorsTest, AreTheHandComputedWeightsWithUnitRows) {
   EXPECT_TRUE(made.items.columns_of(4).empty());
   EXPECT_TRUE(close(values(made.users, 0), unit(two * amp, two * bow), 1e-6));
   EXPECT_TRUE(close(values(made.users, 1), unit(two * amp, bow), 1e-6));
+}
+
+TEST(TermVectorsTest, HaveTheirTermsInAscendingOrderInALargeVocabulary) {
+  constexpr int32_t kTerms = 10000;  // more than 64 * 64
+  const std::vector<int32_t> spread = {9999, 0, 4096, 63, 64, 4095, 127, 9998};
+  ReviewTerms reviews;
+  for (int r = 0; r < 3; ++r) {
+    reviews.term.insert(reviews.term.end(), spread.begin(), spread.end());
+    reviews.offset.push_back(static_cast<int64_t>(reviews.term.size()));
+  }
+  const std::vector<int32_t> item = {0, 1, 2}, user = {0, 0, 0};
+  ThreadPool threads(1);
+
+  const TermVectors made = make_term_vectors(threads, reviews, kTerms, {1, 6, user, item, {}});
+
+  const auto columns = made.items.columns_of(1);
+  EXPECT_EQ(std::vector<int32_t>(columns.begin(), columns.end()),
+            (std::vector<int32_t>{0, 63, 64, 127, 4095, 4096, 9998, 9999}));
+  EXPECT_EQ(made.users.entries(), 8);
 }
 
 TEST(TermVectorsTest, KnowNothingOfReviewsThatDoNotCount) {
