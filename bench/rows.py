@@ -46,6 +46,23 @@ def weighed(name, *sets):
     return Row(name, ("train", ()), (sets,))
 
 
+def is_network(row):
+    """Trained by a configuration file."""
+    return row.command[0] == "train" and bool(row.command[1])
+
+
+def cut_short(row, steps):
+    """The row with at most `steps` steps where it is a network; 0: as its configuration says."""
+    if steps == 0 or not is_network(row):
+        return row
+    return dataclasses.replace(row, settings=tuple(sets + (f"train.steps={steps}",)
+                                                   for sets in row.settings))
+
+
+class Refused(SystemExit):
+    """The program ended with an error."""
+
+
 SIMPLE = ("popularity", "itemknn", "mf", "rp3beta", "ease", "cease", "ials", "content", "text")
 
 
@@ -57,7 +74,7 @@ class Program:
         done = subprocess.run((self.path,) + arguments, capture_output=True, text=True,
                               env=dict(os.environ, OPENBLAS_NUM_THREADS=self.threads))
         if done.returncode != 0:
-            raise SystemExit(f"{self.path} {' '.join(arguments)}\n{done.stderr[-2000:]}")
+            raise Refused(f"{self.path} {' '.join(arguments)}\n{done.stderr[-2000:]}")
         return done.stdout
 
     def prepared(self, place, source, target, model, flags=(), reuse=(), summaries=False):
@@ -113,16 +130,18 @@ def measure_row(program, data, place, row, seeds):
             result = program.measured(data, f"{place}/setting-{s}", row, seeds[0], sets)
             tried.append(valid_of(result) or 0)
         chosen = max(range(len(tried)), key=lambda s: (tried[s], -s))
-    values, valid = [], []
+    values, valid, places = [], [], []
     for seed in seeds if row.seeded else seeds[:1]:
         first = len(row.settings) > 1 and seed == seeds[0] and tried
         where = f"{place}/setting-{chosen}" if first else f"{place}/seed-{seed}"
         result = program.measured(data, where, row, seed, row.settings[chosen])
         valid.append(valid_of(result))
         values.append(user_values(where))
+        places.append(where)
     known = [v for v in valid if v is not None]
     return {"setting": list(row.settings[chosen]), "tried": tried,
-            "valid": statistics.mean(known) if known else None, "seeds": values}
+            "valid": statistics.mean(known) if known else None, "seeds": values,
+            "place": places[0]}
 
 
 def user_values(place):

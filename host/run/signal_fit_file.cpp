@@ -43,6 +43,11 @@ void write_signal_fit(const RunDirectory& run, const SignalFit& fit) {
                              {"standard_error", tried.error}});
   }
   file["prior"] = prior_to_json(fit.prior);
+  if (fit.beside_popularity) {
+    file["beside_popularity"] = {{"ahead", fit.beside_popularity->ahead},
+                                 {"standard_error", fit.beside_popularity->error},
+                                 {"popularity_taken", fit.beside_popularity->taken}};
+  }
   if (fit.residual) {
     json& residual = file["residual"] = {{"beta", fit.residual->beta}, {"tried", json::array()}};
     for (const ResidualShare::Tried& tried : fit.residual->tried) {
@@ -71,6 +76,12 @@ SignalFit read_signal_fit(const RunDirectory& run) {
                            tried.value("ahead_of_100", 0.0), tried.value("standard_error", 0.0)});
     }
     fit.prior = prior_from_json(file.at("prior"));
+    if (file.contains("beside_popularity")) {
+      const json& beside = file.at("beside_popularity");
+      fit.beside_popularity = {beside.at("ahead").get<double>(),
+                               beside.at("standard_error").get<double>(),
+                               beside.at("popularity_taken").get<bool>()};
+    }
     if (file.contains("residual")) {
       const json& residual = file.at("residual");
       fit.residual = ResidualShare{residual.at("beta").get<double>(), {}};

@@ -107,14 +107,13 @@ std::vector<double> validation_values(Context& context, const HeldOut& held_out,
 }
 
 // Fills `tried` and returns the place of the prior to take.
-std::size_t choose_prior(Context& context, const ReviewedDomain& target, const ScaledSignals& made,
+std::size_t choose_prior(Context& context, const HeldOut& held_out, const ScaledSignals& made,
                          const std::vector<std::vector<double>>& weights,
                          std::vector<SignalFit::Tried>& tried) {
   const auto usual = static_cast<std::size_t>(
       std::find_if(tried.begin(), tried.end(),
                    [](const SignalFit::Tried& t) { return t.edges == kUsualPrior; }) -
       tried.begin());
-  const HeldOut held_out = make_held_out(*target.domain, Split::valid, Mask::automatic);
   if (held_out.positives.item.empty()) return usual;
   std::vector<std::vector<double>> values;
   for (const std::vector<double>& w : weights) {
@@ -134,6 +133,27 @@ std::size_t choose_prior(Context& context, const ReviewedDomain& target, const S
     }
   }
   return taken;
+}
+
+// How far `weights` are ahead of popularity alone, user by user: out of fold, and on validation.
+SignalFit::BesidePopularity beside_popularity(Context& context, const HeldOut& held_out,
+                                              const ScaledSignals& made,
+                                              const ListwiseGroups& out_of_fold,
+                                              const std::vector<double>& weights,
+                                              const std::vector<double>& popularity) {
+  std::vector<double> ahead;
+  const auto add = [&ahead](const std::vector<double>& own, const std::vector<double>& other) {
+    for (std::size_t u = 0; u < own.size(); ++u) ahead.push_back(own[u] - other[u]);
+  };
+  add(listwise_ndcg(context.threads(), out_of_fold, weights),
+      listwise_ndcg(context.threads(), out_of_fold, popularity));
+  if (!held_out.positives.item.empty()) {
+    add(validation_values(context, held_out, made, weights),
+        validation_values(context, held_out, made, popularity));
+  }
+  const PairedTest difference = paired_t_test(ahead);
+  return {difference.mean, difference.standard_error,
+          !(difference.mean > difference.standard_error)};
 }
 
 }  // namespace
@@ -217,13 +237,25 @@ SignalFit fit_signals(Context& context, const ReviewedData& data, const SignalsO
     weights.push_back(fit(terms));
     result.tried.push_back({prior});
   }
-  std::size_t taken = 0;
-  if (priors.size() > 1) {
-    const ScaledSignals made = make_scaled_signals(context, target, names, options.signal());
-    taken = choose_prior(context, target, made, weights, result.tried);
-  }
+  const HeldOut held_out = make_held_out(*target.domain, Split::valid, Mask::automatic);
+  const ScaledSignals made = make_scaled_signals(context, target, names, options.signal());
+  const std::size_t taken =
+      priors.size() > 1 ? choose_prior(context, held_out, made, weights, result.tried) : 0;
   result.prior = priors[taken];
   result.weights[kTarget] = named(names, weights[taken]);
+
+  const auto popular = std::find(names.begin(), names.end(), SignalName::popularity);
+  if (popular != names.end() && of_target.edges() > 0 && options.prior != SignalPrior::only) {
+    std::vector<double> alone(names.size());
+    alone[static_cast<std::size_t>(popular - names.begin())] = 1;
+    result.beside_popularity =
+        beside_popularity(context, held_out, made, of_target, weights[taken], alone);
+    if (result.beside_popularity->taken) {
+      log_info(
+          "popularity is taken alone: on held-out edges the weights are not clearly ahead of it");
+      result.weights[kTarget] = named(names, alone);
+    }
+  }
   return result;
 }
 
@@ -294,6 +326,7 @@ std::vector<SignalReason> SignalModel::reasons_of(UserOf user_of, double scale,
   std::vector<std::size_t> strongest(items.size());
   std::vector<double> most(items.size(), -std::numeric_limits<double>::infinity());
   for (std::size_t s = 0; s < made_.signals.size(); ++s) {
+    if (weight_[s] == 0) continue;  // it raised nothing
     std::vector<double> row(static_cast<std::size_t>(made_.evidence.items()));
     add_signal_row(made_.signals[s], user_of(made_.signals[s]), weight_[s], row.data());
     double mean = 0;

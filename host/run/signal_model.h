@@ -69,12 +69,25 @@ struct SignalFit {
   };
   std::vector<Tried> tried;
   double prior = 0;  // the one that was taken
+  // NDCG@10 of these weights less that of popularity alone, on edges of the target that the signals
+  // have not seen: out of fold and of validation. Within a standard error of 0, or below,
+  // popularity alone is taken.
+  struct BesidePopularity {
+    double ahead = 0, error = 0;
+    bool taken = false;  // popularity is
+  };
+  std::optional<BesidePopularity> beside_popularity;
   // What a model that was trained on top of the signals counts for; none until it has finished.
   std::optional<ResidualShare> residual;
 };
 
 // The prior that is taken is the best on validation if it is ahead of 100 edges by more than two
 // standard errors, and 100 edges otherwise: a validation of few labels chooses by chance.
+//
+// The loss is of whole lists, and what is shown is their top: where few edges are left the weights
+// can rank worse than popularity. They are compared with it on all edges that the signals have not
+// seen, and must be ahead by a standard error: otherwise popularity alone is taken (not where
+// `options.prior` is `only`).
 //
 // Signals that cannot be made of this data are left out with a line in the log where `options.use`
 // has all of them: `encoder` without vectors, closed forms without the memory. Error otherwise.

@@ -10,6 +10,7 @@ namespace {
 
 constexpr int64_t kGroupsAtOnce = 16;
 constexpr int kMostSteps = 100;
+constexpr double kListLength = 10;
 
 // Sums over a chunk of groups: value, gradient, the lower triangle of the Hessian.
 struct Part {
@@ -166,6 +167,45 @@ std::vector<double> fit_listwise(ThreadPool& threads, std::span<const ListwiseTe
     if (!moved) break;
   }
   return w;
+}
+
+std::vector<double> listwise_ndcg(ThreadPool& threads, const ListwiseGroups& groups,
+                                  std::span<const double> w) {
+  const auto k = static_cast<int64_t>(w.size());
+  CFAA_ASSERT(groups.signals == k);
+  std::vector<double> ndcg(static_cast<std::size_t>(groups.groups()));
+  threads.parallel_for(groups.groups(), kGroupsAtOnce, [&](int64_t begin, int64_t end, int) {
+    std::vector<double> of_positives, of_negatives;
+    const auto score = [&](const std::vector<float>& rows, int64_t first, int64_t last,
+                           std::vector<double>& scores) {
+      scores.clear();
+      for (int64_t r = first; r < last; ++r) scores.push_back(dot(rows.data() + r * k, w));
+    };
+    for (auto g = static_cast<std::size_t>(begin); g < static_cast<std::size_t>(end); ++g) {
+      score(groups.positives, groups.positive_offset[g], groups.positive_offset[g + 1],
+            of_positives);
+      score(groups.negatives, groups.negative_offset[g], groups.negative_offset[g + 1],
+            of_negatives);
+      double gain = 0, ideal = 0;
+      for (std::size_t p = 0; p < of_positives.size(); ++p) {
+        const double s = of_positives[p];
+        const auto before = [s](const std::vector<double>& others) {
+          double count = 0;
+          for (const double x : others) count += x > s ? 1 : x == s ? 0.5 : 0;
+          return count;
+        };
+        // Itself is one of the positives with the same score.
+        const double place =
+            before(of_positives) - 0.5 + groups.stands_for[g] * before(of_negatives);
+        if (place < kListLength) gain += 1 / std::log2(place + 2);
+        if (static_cast<double>(p) < kListLength) {
+          ideal += 1 / std::log2(static_cast<double>(p) + 2);
+        }
+      }
+      ndcg[g] = gain / ideal;
+    }
+  });
+  return ndcg;
 }
 
 }  // namespace cfaa

@@ -50,4 +50,9 @@ ListwiseLoss listwise_loss(ThreadPool& threads, std::span<const ListwiseTerm> te
 std::vector<double> fit_listwise(ThreadPool& threads, std::span<const ListwiseTerm> terms,
                                  double ridge, int64_t signals);
 
+// NDCG@10 of each group where its items are ranked by <w, f>. A drawn item counts as all that it
+// stands for, and one with the same score as half of it.
+std::vector<double> listwise_ndcg(ThreadPool& threads, const ListwiseGroups& groups,
+                                  std::span<const double> w);
+
 }  // namespace cfaa

@@ -188,6 +188,35 @@ TEST_F(SignalRun, TakesAnotherPriorThanAHundredEdgesOnlyWhereItIsAheadByTwoStand
   EXPECT_EQ(fit["prior"], taken);
 }
 
+TEST_F(SignalRun, KeepsItsWeightsWhereTheyRankBetterThanPopularity) {
+  ASSERT_EQ(train("run").code, 0);
+
+  const json fit = json::parse(read_text(path("run/signals.json")));
+
+  EXPECT_GT(fit["beside_popularity"]["ahead"], fit["beside_popularity"]["standard_error"]);
+  EXPECT_FALSE(fit["beside_popularity"]["popularity_taken"]);
+}
+
+TEST_F(SignalRun, IsPopularityAloneWhereNothingElseHelps) {
+  const auto context = make_context("cpu", {2, 0});
+  Dataset data = load_dataset(path("data"));
+  // Whoever likes anything likes the same item.
+  for (SplitRows* rows : {&data.target.train, &data.target.valid}) {
+    for (std::size_t r = 0; r < rows->label.size(); ++r) rows->label[r] = rows->item[r] == 0;
+  }
+  const ReviewedData reviewed(*context, data);
+  SignalsOptions options = default_signals();
+  options.prior = SignalPrior::none;
+
+  const SignalFit fit = fit_signals(*context, reviewed, options);
+
+  ASSERT_TRUE(fit.beside_popularity);
+  EXPECT_TRUE(fit.beside_popularity->taken);
+  for (const SignalWeight& w : fit.weights[kTarget]) {
+    EXPECT_EQ(w.weight, w.name == SignalName::popularity ? 1 : 0);
+  }
+}
+
 TEST_F(SignalRun, CountsTheSourceAsAHundredEdgesWhereThereIsNothingToChooseBy) {
   const auto context = make_context("cpu", {2, 0});
   Dataset data = load_dataset(path("data"));

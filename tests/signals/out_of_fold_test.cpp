@@ -193,6 +193,26 @@ TEST(ListwiseWeights, FitEndsWhereTheGradientVanishesOrPushesBelowZero) {
   EXPECT_LE(at_zero, 4);
 }
 
+TEST(ListwiseWeights, NdcgIsThatOfTheTopTen) {
+  ListwiseGroups groups;  // one signal, three users
+  groups.signals = 1;
+  groups.positives = {5, 1, 2, 3};
+  groups.positive_offset = {0, 2, 3, 4};
+  groups.negatives = {4, 3, 2, 2, 4};
+  groups.negative_offset = {0, 2, 4, 5};
+  groups.stands_for = {1, 1, 20};
+  ThreadPool threads(2);
+  const double one = 1;
+
+  const std::vector<double> ndcg = listwise_ndcg(threads, groups, {&one, 1});
+
+  ASSERT_EQ(ndcg.size(), 3u);
+  EXPECT_NEAR(ndcg[0], (1 + 1 / std::log2(5)) / (1 + 1 / std::log2(3)), 1e-12)
+      << "first and fourth of four";
+  EXPECT_NEAR(ndcg[1], 1 / std::log2(3), 1e-12) << "level with both others: in the middle";
+  EXPECT_EQ(ndcg[2], 0) << "the one before it stands for twenty";
+}
+
 TEST(ListwiseWeights, ASignalThatTellsThePositivesGetsTheWeight) {
   ThreadPool threads(1);
   ListwiseGroups groups;
