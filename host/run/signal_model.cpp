@@ -341,7 +341,7 @@ std::vector<SignalReason> SignalModel::reasons_of(UserOf user_of, double scale,
   for (std::size_t i = 0; i < items.size(); ++i) {
     const Signal& signal = made_.signals[strongest[i]];
     reasons[i].signal = signal.name;
-    reasons[i].raised = most[i] * scale;
+    reasons[i].raised = std::isfinite(most[i]) ? most[i] * scale : 0;  // no signal counts
     explain(signal, user_of(signal), weight_[strongest[i]] < 0, items[i], reasons[i]);
   }
   return reasons;
