@@ -30,8 +30,8 @@ using nlohmann::json;
 
 struct Arguments {
   ConfigFlags config;
-  std::vector<std::string> inputs;
-  std::string out, shard, join, unit = "document", format = "auto", field = "text", id_field;
+  std::vector<std::string> inputs, more;
+  std::string first, out, shard, join, unit = "document", format = "auto", field = "text", id_field;
   EmbedOptions options;
   DeviceFlags device;
   std::vector<std::string> reuse;
@@ -319,6 +319,8 @@ void run(Arguments& arguments, const std::function<void()>& apply_flags) {
   apply_flags();
   // A file that may not grow is an error of the write, with a sentence, not the end of the process.
   std::signal(SIGXFSZ, SIG_IGN);
+  if (!arguments.first.empty()) arguments.inputs = {arguments.first};
+  arguments.inputs.insert(arguments.inputs.end(), arguments.more.begin(), arguments.more.end());
   if (!arguments.join.empty()) return run_join(arguments);
   if (arguments.index) throw Error("--index goes with --join");
   if (arguments.inputs.empty()) {
@@ -338,9 +340,10 @@ void add_embed(CLI::App& app) {
   CLI::App* command = app.add_subcommand(
       "embed", "vectors of texts by a BERT or RoBERTa encoder: a prepared directory, or a corpus");
   auto arguments = std::make_shared<Arguments>();
-  command->add_option("input", arguments->inputs,
+  command->add_option("input", arguments->first,
                       "a prepared directory; or texts: .txt, .jsonl, .csv, .tsv, also with .gz or "
-                      ".zst, one file or several; '-' is standard input");
+                      ".zst; '-' is standard input");
+  command->add_option("--more", arguments->more, "of a corpus: further files, behind the first");
   command->add_option(
       "--out", arguments->out,
       "of a corpus: vectors.npy or vectors.safetensors; - is .npy on standard output");
