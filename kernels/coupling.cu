@@ -35,7 +35,7 @@ void coupling(Context& context, MatrixView<const T> source, MatrixView<const T> 
     return;
   }
   const Range range("entropic couplings");
-  if (k <= kMostInRegisters) {
+  if (k <= kMostInRegisters<T>) {
     sinkhorn_in_registers(context, problem, problems);
   } else {
     sinkhorn_in_shared(context, problem, problems);

@@ -22,8 +22,9 @@
 
 namespace cfaa::cuda {
 
-// The largest K whose G stays in registers.
-inline constexpr int kMostInRegisters = 128;
+// The largest K whose G stays in registers: in double a tile of 128 would leave none for the rest.
+template <class T>
+constexpr int kMostInRegisters = sizeof(T) == 4 ? 128 : 64;
 
 // Above this times the mean cost, epsilon makes the plan uniform to the last bit.
 template <class T>

@@ -53,12 +53,12 @@ template <class T>
 void sinkhorn_in_registers(Context& context, const CouplingProblem<T>& problem, int64_t problems) {
   const cudaStream_t stream = device_of(context).stream();
   const dim3 grid(static_cast<unsigned>(problems)), block(kTileThreads);
-  CFAA_ASSERT(problem.k <= kMostInRegisters);
+  CFAA_ASSERT(problem.k <= kMostInRegisters<T>);
   if (problem.k <= 2 * kTileLanes) {
     launch(stream, sinkhorn_registers_kernel<T, 2>, grid, block, 0, problem);
   } else if (problem.k <= 4 * kTileLanes) {
     launch(stream, sinkhorn_registers_kernel<T, 4>, grid, block, 0, problem);
-  } else {
+  } else if constexpr (kMostInRegisters<T> > 4 * kTileLanes) {
     launch(stream, sinkhorn_registers_kernel<T, 8>, grid, block, 0, problem);
   }
 }

@@ -1,6 +1,6 @@
 #pragma once
 
-// Sinkhorn with its kernel matrix G in registers, for up to 128 samples a side
+// Sinkhorn with its kernel matrix G in registers, for up to 128 samples a side (64 in double)
 // (kernels/sinkhorn.cuh has the iteration). 256 threads are 16 groups of 16 lanes; a group holds R
 // rows of G and a lane R of its columns, 64 entries at K = 128 (kernels/lane_tile.cuh). Missing
 // rows and columns, when K is less than 16 R, have potentials of minus infinity and so entries of

@@ -241,14 +241,12 @@ struct Sinkhorn {
   }
 };
 
-// report: sinkhorn_shared_kernel<T,Shared<T>,true> threads=256 shared=(2048+7*K+K*(K|1))*T
-// bytes=4*Q*K*T
-//   flops=4*J*Q*K*K exps=8*Q*K*K
-// report: sinkhorn_shared_kernel<T,Shared<T>,false> threads=256 shared=(2048+7*K)*T bytes=4*Q*K*T
-//   flops=10*J*Q*K*K exps=2*J*Q*K*K
-// report: sinkhorn_shared_kernel<T,T*,false> threads=256 shared=2048*T bytes=4*Q*K*T
-// flops=10*J*Q*K*K
-//   exps=2*J*Q*K*K
+// report: sinkhorn_shared_kernel<T,Shared<T>,true> threads=256
+//   shared=(2048+7*K+K*(K|1))*T bytes=4*Q*K*T flops=4*J*Q*K*K exps=8*Q*K*K
+// report: sinkhorn_shared_kernel<T,Shared<T>,false> threads=256
+//   shared=(2048+7*K)*T bytes=4*Q*K*T flops=10*J*Q*K*K exps=2*J*Q*K*K
+// report: sinkhorn_shared_kernel<T,T*,false> threads=256
+//   shared=2048*T bytes=4*Q*K*T flops=10*J*Q*K*K exps=2*J*Q*K*K
 template <class T, class Vector, bool stored>
 __global__ void __launch_bounds__(kPairThreads, sizeof(T) == 4 ? 2 : 1)
     sinkhorn_shared_kernel(const CouplingProblem<T> problem, T* scratch) {
