@@ -25,11 +25,16 @@ Graph::~Graph() {
   clear();
 }
 
+void Graph::destroy(const Segment& segment) noexcept {
+  if (segment.graph != nullptr) CFAA_CUDA_WARN(cudaGraphExecDestroy(segment.graph));
+  if (segment.captured != nullptr) CFAA_CUDA_WARN(cudaGraphDestroy(segment.captured));
+}
+
 void Graph::clear() noexcept {
-  for (const Segment& segment : segments_) {
-    if (segment.graph != nullptr) CFAA_CUDA_WARN(cudaGraphExecDestroy(segment.graph));
-  }
+  for (const Segment& segment : segments_) destroy(segment);
+  for (const Segment& segment : joined_) destroy(segment);
   segments_.clear();
+  joined_.clear();
   boundary_ = 0;
   owned_.clear();
 }
@@ -46,9 +51,9 @@ void Graph::end_segment() {
   cudaGraphExec_t executable = nullptr;
   cudaError_t status = cudaGraphGetNodes(graph, nullptr, &nodes);
   if (status == cudaSuccess && nodes > 0) status = cudaGraphInstantiate(&executable, graph, 0);
-  CFAA_CUDA_WARN(cudaGraphDestroy(graph));
+  if (executable == nullptr) CFAA_CUDA_WARN(cudaGraphDestroy(graph));
   CFAA_CUDA_CHECK(status);
-  if (executable != nullptr) segments_.push_back({executable, {}});
+  if (executable != nullptr) segments_.push_back({executable, graph, {}});
 }
 
 void Graph::capture(const std::function<void()>& step) {
@@ -93,7 +98,7 @@ void Graph::record(const std::string& name, Capturing capturing, std::function<v
   if (capturing == Capturing::never ||
       std::find(refused_.begin(), refused_.end(), name) != refused_.end()) {
     end_segment();
-    segments_.push_back({nullptr, std::move(call)});
+    segments_.push_back({nullptr, nullptr, std::move(call)});
     begin_segment();
     return;
   }
@@ -138,6 +143,28 @@ void Graph::replay_to_boundary() {
 
 void Graph::replay_from_boundary() {
   replay(boundary_, segments_.size());
+}
+
+void Graph::join_at_boundary() {
+  if (boundary_ == 0 || boundary_ == segments_.size()) return;
+  const auto before = segments_.begin() + static_cast<std::ptrdiff_t>(boundary_) - 1;
+  const auto behind = before + 1;
+  if (before->graph == nullptr || behind->graph == nullptr) return;
+  Segment whole;
+  CFAA_CUDA_CHECK(cudaGraphCreate(&whole.captured, 0));
+  cudaGraphNode_t first = nullptr, second = nullptr;
+  cudaError_t status =
+      cudaGraphAddChildGraphNode(&first, whole.captured, nullptr, 0, before->captured);
+  if (status == cudaSuccess) {
+    status = cudaGraphAddChildGraphNode(&second, whole.captured, &first, 1, behind->captured);
+  }
+  if (status == cudaSuccess) status = cudaGraphInstantiate(&whole.graph, whole.captured, 0);
+  if (status != cudaSuccess) destroy(whole);
+  CFAA_CUDA_CHECK(status);
+  joined_ = {*before, *behind};
+  *before = whole;
+  segments_.erase(behind);
+  boundary_ = 0;
 }
 
 std::size_t Graph::captured_segments() const {

@@ -45,6 +45,9 @@ class Graph {
   void boundary();
   void replay_to_boundary();
   void replay_from_boundary();
+  // From now on nobody looks there: the graphs on both sides of it, as they were captured, become
+  // one.
+  void join_at_boundary();
 
   bool empty() const { return segments_.empty(); }
   std::size_t captured_segments() const;       // launched as a graph each
@@ -52,7 +55,8 @@ class Graph {
 
  private:
   struct Segment {
-    cudaGraphExec_t graph = nullptr;  // or
+    cudaGraphExec_t graph = nullptr;  // made from
+    cudaGraph_t captured = nullptr;   // or
     std::function<void()> call;
   };
 
@@ -61,10 +65,12 @@ class Graph {
   void begin_segment();
   void end_segment();
   void replay(std::size_t first, std::size_t last);
+  static void destroy(const Segment& segment) noexcept;
   void clear() noexcept;
 
   Device& device_;
   std::vector<Segment> segments_;
+  std::vector<Segment> joined_;               // those that became one: launches may be under way
   std::size_t boundary_ = 0;                  // segments before it
   std::vector<std::function<void()>> owned_;  // captured calls: a node may read what they hold
   std::vector<std::string> refused_;          // names of calls that must stand between segments

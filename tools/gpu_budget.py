@@ -158,7 +158,7 @@ def budget(nvcc, nvdisasm, root, sizes):
         ("towers, scorer", "fp32 pipe", "550 / 300", "300 / 150", "550 / 300",
          "inferred: as in 0.1.0"),
         ("small nodes", "launches", "400-500", "150", "300-400",
-         "inferred: one graph up to the update and one behind it, as the log of a run says"),
+         "inferred: one graph, as the log of a run says"),
     ]
 
 

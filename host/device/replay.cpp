@@ -43,11 +43,14 @@ bool Replay::State::checked_replay() {
         differs));
     return false;
   }
-  log_once(fmt::format(
-      "steps are replayed from {} CUDA graphs with {} library calls between them; the first "
-      "replay had the bits of a plain step",
-      graph->captured_segments(), graph->calls_between_segments()));
   graph->replay_from_boundary();
+  graph->join_at_boundary();
+  const std::size_t graphs = graph->captured_segments();
+  log_once(fmt::format(
+      "steps are replayed from {} with {} library calls between them; the first replay had the "
+      "bits of a plain step",
+      graphs == 1 ? "one CUDA graph" : fmt::format("{} CUDA graphs", graphs),
+      graph->calls_between_segments()));
   return true;
 }
 #endif

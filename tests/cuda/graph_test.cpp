@@ -108,6 +108,8 @@ class CapturedLoss : public OnCuda {
   }
 
   Tensor<double, 2> source_, target_, source_gradient_, target_gradient_;
+
+ protected:
   Tensor<double, 1> loss_;
 };
 
@@ -205,6 +207,31 @@ TEST_F(CapturedLoss, ReplaysWhereTheDriverRefusesToCaptureLibraries) {
 
   EXPECT_GT(graph.calls_between_segments(), 0u);
   EXPECT_TRUE(close(results(), second, 1e-12));
+}
+
+TEST_F(CapturedLoss, GraphsJoinedAtTheirBoundaryAreLaunchedAsOne) {
+  const std::vector<double> second = direct(2, [&] { vertical(); });
+  Tensor<double, 1> copy(context(), {1});
+  use_inputs(1);
+  cuda::Graph graph(device());
+  graph.capture([&] {
+    vertical();
+    graph.boundary();
+    device().copy(copy.view().data, loss_.view().data, copy.bytes());
+  });
+  graph.replay_to_boundary();
+  graph.replay_from_boundary();
+  EXPECT_EQ(graph.captured_segments(), 2u);
+  graph.join_at_boundary();
+  use_inputs(2);
+  const int64_t before = static_cast<int64_t>(emulator::counters().graph_launches);
+
+  graph.replay();
+
+  EXPECT_EQ(static_cast<int64_t>(emulator::counters().graph_launches), before + 1);
+  EXPECT_EQ(graph.captured_segments(), 1u);
+  EXPECT_EQ(results(), second);
+  EXPECT_EQ(copy.to_host()[0], second[0]);
 }
 
 TEST_F(CapturedLoss, AReplayNeitherAllocatesNorWaits) {

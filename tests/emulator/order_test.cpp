@@ -100,6 +100,36 @@ TEST_F(Order, BranchesOfAGraphThatShareABufferAreFound) {
   fork(c);
 }
 
+TEST_F(Order, ChildGraphsThatShareABufferWantADependency) {
+  DeviceBuffer<float> a(std::vector<float>(4, 1.0f)), b(4), c(4);
+  const auto captured = [&](const float* from, float* to) {
+    cudaGraph_t graph;
+    CFAA_CUDA_CHECK(cudaStreamBeginCapture(first, cudaStreamCaptureModeGlobal));
+    launch(first, doubled, 1, 32, 0, from, to, 4);
+    CFAA_CUDA_CHECK(cudaStreamEndCapture(first, &graph));
+    return graph;
+  };
+  cudaGraph_t children[2] = {captured(a.data(), b.data()), captured(b.data(), c.data())};
+  const auto run_both = [&](std::size_t dependencies) {
+    cudaGraph_t both;
+    cudaGraphNode_t node, last;
+    cudaGraphExec_t exec;
+    CFAA_CUDA_CHECK(cudaGraphCreate(&both, 0));
+    CFAA_CUDA_CHECK(cudaGraphAddChildGraphNode(&node, both, nullptr, 0, children[0]));
+    CFAA_CUDA_CHECK(cudaGraphAddChildGraphNode(&last, both, &node, dependencies, children[1]));
+    CFAA_CUDA_CHECK(cudaGraphInstantiate(&exec, both));
+    CFAA_CUDA_CHECK(cudaGraphLaunch(exec, first));
+    CFAA_CUDA_CHECK(cudaGraphExecDestroy(exec));
+    CFAA_CUDA_CHECK(cudaGraphDestroy(both));
+  };
+
+  EXPECT_DEATH(run_both(0), "argument 1 of the one is argument 0 of the other, and nothing says");
+  run_both(1);
+  EXPECT_EQ(c.values()[0], 4.0f);
+
+  for (const cudaGraph_t child : children) CFAA_CUDA_CHECK(cudaGraphDestroy(child));
+}
+
 TEST_F(Order, APageableSourceThatChangesBeforeTheWaitIsFound) {
   DeviceBuffer<float> z(4);
   std::vector<float> pageable(4, 1.0f);

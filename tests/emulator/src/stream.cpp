@@ -652,6 +652,42 @@ cudaError_t cudaStreamIsCapturing(cudaStream_t stream,
   return cudaSuccess;
 }
 
+cudaError_t cudaGraphCreate(cudaGraph_t* pGraph, unsigned int flags) {
+  Locked locked(runtime_lock());
+  if (flags != 0) return remember(cudaErrorInvalidValue);
+  *pGraph = new CUgraph_st{};
+  streams().graphs.insert(*pGraph);
+  return cudaSuccess;
+}
+
+// The child's nodes, behind what it depends on, and one behind all of them that stands for it.
+cudaError_t cudaGraphAddChildGraphNode(cudaGraphNode_t* pGraphNode, cudaGraph_t graph,
+                                       const cudaGraphNode_t* pDependencies,
+                                       std::size_t numDependencies, cudaGraph_t childGraph) {
+  Locked locked(runtime_lock());
+  if (streams().graphs.count(graph) == 0 || streams().graphs.count(childGraph) == 0 ||
+      graph == childGraph || (numDependencies > 0 && pDependencies == nullptr)) {
+    return remember(cudaErrorInvalidValue);
+  }
+  std::vector<std::size_t> before;
+  for (std::size_t i = 0; i < numDependencies; ++i) {
+    const auto node = reinterpret_cast<std::uintptr_t>(pDependencies[i]);
+    if (node == 0 || node > graph->nodes.size()) return remember(cudaErrorInvalidValue);
+    before.push_back(node - 1);
+  }
+  const std::size_t first = graph->nodes.size();
+  std::vector<std::size_t> all = before;
+  for (const GraphNode& node : childGraph->nodes) {
+    std::vector<std::size_t> after = before;
+    for (const std::size_t i : node.after) after.push_back(first + i);
+    all.push_back(graph->nodes.size());
+    graph->nodes.push_back({node.operation, std::move(after)});
+  }
+  graph->nodes.push_back({nullptr, std::move(all)});
+  *pGraphNode = reinterpret_cast<cudaGraphNode_t>(graph->nodes.size());
+  return cudaSuccess;
+}
+
 cudaError_t cudaGraphGetNodes(cudaGraph_t graph, cudaGraphNode_t* nodes, std::size_t* numNodes) {
   Locked locked(runtime_lock());
   if (streams().graphs.count(graph) == 0 || nodes != nullptr) {
@@ -665,6 +701,7 @@ cudaError_t cudaGraphInstantiate(cudaGraphExec_t* pGraphExec, cudaGraph_t graph,
                                  unsigned long long) {
   Locked locked(runtime_lock());
   if (streams().graphs.count(graph) == 0) return remember(cudaErrorInvalidValue);
+  check_graph_order(graph->nodes);
   *pGraphExec = new CUgraphExec_st{graph->nodes};
   streams().executables.insert(*pGraphExec);
   return cudaSuccess;
