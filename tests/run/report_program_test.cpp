@@ -189,6 +189,20 @@ TEST_F(ReportOfNetworks, ShowsWhatTrainingDidToTheEmbeddingsOfBothDomains) {
   EXPECT_FALSE(after["edges"].empty());
 }
 
+// Steps too small to change a parameter leave everything as it was before them.
+TEST_F(ReportOfNetworks, BeforeTrainingIsWhereTrainingStarted) {
+  ASSERT_EQ(train("still", "--set train.learning_rate=1e-30 --set train.seed=3").code, 0);
+  ASSERT_EQ(report(path("still")).code, 0);
+  const json page = data_of(this->page());
+
+  ASSERT_EQ(page["figures"].size(), 4u);
+  for (const std::size_t side : {0, 1}) {
+    EXPECT_EQ(page["gaps"][side]["before"], page["gaps"][side]["after"]);
+    EXPECT_EQ(page["figures"][2 * side]["attributes"], page["figures"][2 * side + 1]["attributes"]);
+    EXPECT_EQ(page["figures"][2 * side]["edges"], page["figures"][2 * side + 1]["edges"]);
+  }
+}
+
 TEST_F(ReportOfNetworks, SweepsAreOfRunsThatDifferInOneWeight) {
   fs::create_directories(path("sweep"));
   for (const std::string weight : {"0.1", "2"}) {
