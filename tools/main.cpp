@@ -1,15 +1,20 @@
 // The program: parses the command line, runs one subcommand, and turns every failure into a
 // sentence. Exit codes: 0 success, 1 a comparison that failed (bench --compare), 2 a user error.
 
+#include <unistd.h>
+
 #include <cstdio>
+#include <cstring>
 #include <exception>
 #include <iostream>
 #include <new>
+#include <vector>
 
 #include "host/core/error.h"
 #include "host/core/log.h"
 #include "host/core/version.h"
 #include "host/cpu/blas_kernels.h"
+#include "host/cpu/blas_memory.h"
 #include "host/io/mapping.h"
 #include "tools/command.h"
 #include "tools/command_line/help.h"
@@ -72,6 +77,25 @@ int run(int argc, char** argv) {
   }
   return 0;
 }
+
+// OpenBLAS starts threads when it is loaded, which get no work here, and ends the process where
+// their stacks do not fit a limited address space. Only the environment can tell it not to, so
+// under a limit the program starts again with that: what stands in this section runs before the
+// libraries' own initialisation.
+void start_blas_without_threads_under_a_limit(int, char** argv, char** environment) {
+  if (!cfaa::cpu::address_space_is_limited()) return;
+  static char one_thread[] = "OPENBLAS_NUM_THREADS=1";
+  std::vector<char*> with_it = {one_thread};
+  for (; *environment != nullptr; ++environment) {
+    if (std::strncmp(*environment, one_thread, std::strlen(one_thread) - 1) == 0) return;
+    with_it.push_back(*environment);
+  }
+  with_it.push_back(nullptr);
+  execve("/proc/self/exe", argv, with_it.data());
+}
+[[gnu::section(".preinit_array"),
+  gnu::used]] void (*const before_libraries)(int, char**,
+                                             char**) = start_blas_without_threads_under_a_limit;
 
 }  // namespace
 

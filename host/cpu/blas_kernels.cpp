@@ -6,8 +6,6 @@
 #include <cstdlib>
 #include <set>
 
-#include "host/cpu/blas_memory.h"
-
 // What OpenBLAS calls when it is loaded, in builds that choose between kernels.
 extern "C" {
 void gotoblas_dynamic_init() __attribute__((weak));
@@ -24,7 +22,6 @@ const std::set<std::string> kOldKernels = {
     "Nano",   "Sandybridge", "Bobcat",    "Bulldozer", "Piledriver", "Generic"};
 
 constexpr const char* kVariable = "OPENBLAS_CORETYPE";
-constexpr const char* kThreads = "OPENBLAS_NUM_THREADS";
 
 }  // namespace
 
@@ -43,10 +40,7 @@ std::string better_blas_kernels() {
 
 void restart_with_better_blas_kernels(char** argv) {
   const std::string kernels = better_blas_kernels();
-  const bool fewer_threads = address_space_is_limited() && std::getenv(kThreads) == nullptr;
-  if (kernels.empty() && !fewer_threads) return;
-  if (!kernels.empty() && setenv(kVariable, kernels.c_str(), 0) != 0) return;
-  if (fewer_threads && setenv(kThreads, "1", 0) != 0) return;
+  if (kernels.empty() || setenv(kVariable, kernels.c_str(), 0) != 0) return;
   execv("/proc/self/exe", argv);
 }
 

@@ -14,8 +14,6 @@ namespace cfaa::cpu {
 std::string better_blas_kernels();
 
 // Starts the program again with those kernels; returns where there are none, or where it cannot.
-// Under a limit of the address space it also starts OpenBLAS without the threads that it makes when
-// it is loaded and never gets work here: where their buffers do not fit, the program could not end.
 // Call it first in main(): nothing must have been opened, written or started yet.
 void restart_with_better_blas_kernels(char** argv);
 
