@@ -191,7 +191,11 @@ TEST_F(ReportOfNetworks, ShowsWhatTrainingDidToTheEmbeddingsOfBothDomains) {
 
 // Steps too small to change a parameter leave everything as it was before them.
 TEST_F(ReportOfNetworks, BeforeTrainingIsWhereTrainingStarted) {
-  ASSERT_EQ(train("still", "--set train.learning_rate=1e-30 --set train.seed=3").code, 0);
+  ASSERT_EQ(train("still",
+                  "--set train.learning_rate=1e-30 --set train.embedding_rate=1e-30 "
+                  "--set train.seed=3")
+                .code,
+            0);
   ASSERT_EQ(report(path("still")).code, 0);
   const json page = data_of(this->page());
 
