@@ -9,6 +9,37 @@
 #include "host/eval/metric_name.h"
 
 namespace cfaa {
+namespace {
+
+using nlohmann::json;
+
+// The path of the first value of `own` that is not that of `usual`, and the value; "" where all
+// are the same.
+std::string first_difference(const json& own, const json& usual, const std::string& path) {
+  if (!own.is_object()) return own == usual ? "" : fmt::format("{} is {}", path, own.dump());
+  for (const auto& [key, value] : own.items()) {
+    const std::string found = first_difference(value, usual.at(key), path + "." + key);
+    if (!found.empty()) return found;
+  }
+  return "";
+}
+
+// Where signals score alone nothing may be said of a model.
+void check_no_model(RunConfig config) {
+  RunConfig usual;
+  config.model.scorer = usual.model.scorer;  // none says the same
+  const json set = config.to_json(), defaults = usual.to_json();
+  for (const char* section : {"model", "losses", "alignment", "train"}) {
+    const std::string found = first_difference(set.at(section), defaults.at(section), section);
+    if (found.empty()) continue;
+    throw Error(fmt::format(
+        "{}, and signals.use is given with signals.residual none: signals would score alone and no "
+        "model be trained; set signals.residual to model, or leave one of them out",
+        found));
+  }
+}
+
+}  // namespace
 
 std::vector<OptionSet> RunConfig::sections() {
   const OptionSet losses = loss_option_set(model.losses);
@@ -114,6 +145,7 @@ void RunConfig::check() const {
           used[0].name, used[0].weight));
     }
   }
+  if (signals.alone()) check_no_model(*this);
   check_phases();
   model.check();
   if (model.scorer == ScorerKind::none && signals.use.empty()) {

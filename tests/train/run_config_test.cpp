@@ -114,6 +114,11 @@ TEST(RunConfig, WhatDoesNotGoTogetherIsRefusedByItsKeys) {
   EXPECT_EQ(refusal("signals.residual=model"), "") << "of all signals";
   EXPECT_TRUE(names(refusal_of({"signals.residual=model", "signals.use=[]"}), "signals.residual"));
   EXPECT_TRUE(names(refusal_of({"signals.residual=model", "model.scorer=none"}), "model.scorer"));
+  EXPECT_TRUE(names(refusal_of({"signals.use=[\"ease\"]", "losses.coral.weight=2"}),
+                    "losses.coral.weight is 2.0, and signals.use"));
+  EXPECT_TRUE(names(refusal_of({"signals.use=[\"ease\"]", "model.layers=[5]"}),
+                    "model.layers is [5], and signals.use"));
+  EXPECT_EQ(refusal_of({"signals.use=[\"ease\"]", "model.scorer=none"}), "");
   EXPECT_TRUE(names(refusal("model.encoder=convolution"), "model.inputs"));
   EXPECT_TRUE(names(refusal_of({"model.encoder=word_memory", "model.inputs=[\"id\",\"review\"]"}),
                     "model.id_dim"));
