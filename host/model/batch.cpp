@@ -83,8 +83,9 @@ Batch<T> carve(Carver& carver, const BatchShape& shape) {
       side.history = carve_edges<T>(carver, rows, shape.history_entries, shape.history_rows[d][s]);
       side.text = carve_texts<T>(carver, rows, shape.text[d], shape.text[d].counterparts[s]);
       if (shape.review_dim == 0) continue;
-      const int64_t columns = shape.review_dim + 1;
-      side.review = {carver.take<float>(rows * columns), {rows, columns}};
+      side.review.entity = carver.vector<int32_t>(rows);
+      side.review.left_out = carver.vector<int32_t>(rows);
+      side.review.share = carver.vector<float>(rows);
     }
   }
   return batch;

@@ -13,6 +13,7 @@
 
 #include "host/core/view.h"
 #include "host/ops/embedding_bag.h"
+#include "host/ops/review_input.h"
 #include "host/ops/step_state.h"
 #include "host/ops/text_convolution.h"
 
@@ -91,9 +92,7 @@ template <class T>
 struct SideBatch {
   EdgeLists<T> id, history;
   TextBatch<T> text;
-  // (rows, review_dim + 1): the review vector, or zeros, and in the last column 1 where there is no
-  // review left. The layer behind gives that column its own weights: the learned bias of absence.
-  MatrixView<float> review;
+  ReviewRows review;  // null where no review vectors are read
 };
 
 template <class T>

@@ -56,6 +56,7 @@ class Cfaa {
   const ModelOptions& options() const { return options_; }
   Parameters<T>& parameters() { return parameters_; }
   const PairScorer<T>& scorer() const { return *scorer_; }
+  const Encoder<T>& encoder() const { return *encoder_; }
 
   // Tables N(0, table_scale^2), layers by He; then the last layer of each side is scaled so that Z
   // has the standard deviation output_scale on this batch: from there both alignment losses are of

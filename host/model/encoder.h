@@ -17,6 +17,7 @@
 
 #include "host/core/context.h"
 #include "host/core/math_mode.h"
+#include "host/device/placed_bytes.h"
 #include "host/model/batch.h"
 #include "host/model/model_options.h"
 #include "host/model/parameters.h"
@@ -26,6 +27,9 @@ namespace cfaa {
 struct ModelShape {
   PerDomain<PerSide<int64_t>> count{};  // users and items of each domain
   int64_t review_dim = 0;               // 0 where `inputs` has no review
+  // What review vectors are made from, in host memory that outlives the model; null without.
+  PerDomain<PerSide<ReviewArrays>> reviews{};
+  Placement review_placement = Placement::by_room;
   PerDomain<bool> used = {true, true};  // the others have no towers
   // Vectors of the words that a domain's reviews are made of, in host memory; empty where the
   // encoder reads none.
@@ -92,6 +96,8 @@ class Encoder {
   // For the start from random numbers, and for a target that starts as the source's copy. Both
   // domains have the same where they share layers; none where Z is a sum of rows.
   virtual const EncoderLayers& layers(std::size_t domain, std::size_t side) const = 0;
+  // What was copied of ModelShape::reviews for a GPU.
+  virtual PlacedSizes review_sizes() const { return {}; }
   // Sets what starts neither from random numbers nor at 0.
   virtual void start(Context&) {}
 };

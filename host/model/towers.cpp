@@ -65,6 +65,45 @@ Towers<T>::Towers(Context& context, const ModelOptions& options, const ModelShap
       }
     }
   }
+  if (review_columns_ > 0) place_reviews(context, shape);
+}
+
+// Users' and items' vectors are often made from the same sums, which are most of the bytes.
+template <class T>
+void Towers<T>::place_reviews(Context& context, const ModelShape& shape) {
+  const auto place = [&](const void* bytes, int64_t count, std::size_t size) {
+    placed_.push_back(std::make_unique<PlacedBytes>(
+        context, bytes, static_cast<std::size_t>(count) * size, shape.review_placement));
+    return placed_.back()->data();
+  };
+  const auto place_floats = [&](const float* data, int64_t count) {
+    return data == nullptr ? nullptr : static_cast<const float*>(place(data, count, sizeof(float)));
+  };
+  for (std::size_t d = 0; d < 2; ++d) {
+    for (std::size_t s = 0; shape.used[d] && s < 2; ++s) {
+      const ReviewArrays& host = shape.reviews[d][s];
+      ReviewArrays& placed = tower_[d][s].reviews = host;
+      placed.total.data = place_floats(host.total.data, host.total.size());
+      placed.mean.data = place_floats(host.mean.data, host.mean.size());
+      placed.factor.data = place_floats(host.factor.data, host.factor.size());
+      if (s == kItem && host.sum == shape.reviews[d][kUser].sum) {
+        placed.sum = tower_[d][kUser].reviews.sum;
+      } else {
+        placed.sum = static_cast<const std::byte*>(
+            place(host.sum, host.reviews * host.total.cols(), size_of(host.dtype)));
+      }
+    }
+  }
+}
+
+template <class T>
+PlacedSizes Towers<T>::review_sizes() const {
+  PlacedSizes sizes;
+  for (const auto& placed : placed_) {
+    sizes.device += placed->copied().device;
+    sizes.host += placed->copied().host;
+  }
+  return sizes;
 }
 
 template <class T>
@@ -108,7 +147,7 @@ std::unique_ptr<EncoderRun<T>> Towers<T>::prepare(Context& context, std::size_t 
     first += history_columns_;
   }
   if (review_columns_ > 0) {
-    review_input<T>(context, batch.review, columns(run.x, first, review_columns_));
+    review_input<T>(context, tower.reviews, batch.review, columns(run.x, first, review_columns_));
   }
   return made;
 }

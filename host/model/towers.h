@@ -4,7 +4,8 @@
 //
 //   E   the id's own row of a table                     embedding_bag of one
 //   C   the history: rows of F over what the user (item) interacted with in training, pooled
-//   H   the review vector, and a column that is 1 where there is none
+//   H   the review vector, and a column that is 1 where there is none: the layer behind gives that
+//       column its own weights, the learned bias of absence
 //   G   linear layers with ReLU and dropout between them; the last one is linear, so that no column
 //       of Z can die
 //
@@ -40,6 +41,7 @@ class Towers final : public Encoder<T> {
   std::vector<TableGradient<T>> backward(Context& context, EncoderRuns<T> runs,
                                          std::span<const MatrixView<T>> dz, const Batch<T>& batch,
                                          const StepState* state, MathMode math) const override;
+  PlacedSizes review_sizes() const override;
   const EncoderLayers& layers(std::size_t domain, std::size_t side) const override {
     return tower_[domain][side].layers;
   }
@@ -48,6 +50,7 @@ class Towers final : public Encoder<T> {
   struct Tower {
     EncoderLayers layers;
     int id = -1, history = -1;  // tables
+    ReviewArrays reviews;       // where the device reads them
   };
   static const TowerRun<T>& own(const std::unique_ptr<EncoderRun<T>>& run) {
     return static_cast<const TowerRun<T>&>(*run);
@@ -55,6 +58,7 @@ class Towers final : public Encoder<T> {
 
   // Not where every input passes them by: Z is then a sum of rows.
   bool has_layers() const { return skipped_ < input_dim_; }
+  void place_reviews(Context& context, const ModelShape& shape);
   // Sets skipped_ by model.residual; Error where rows that pass the layers are not as wide as z.
   void choose_skipped();
   // The columns of x that the layers read: all but the first `skipped_`, which are added to z.
@@ -69,6 +73,7 @@ class Towers final : public Encoder<T> {
   int64_t id_columns_ = 0, history_columns_ = 0, review_columns_ = 0, input_dim_ = 0;
   int64_t skipped_ = 0;
   PerDomain<PerSide<Tower>> tower_;
+  std::vector<std::unique_ptr<PlacedBytes>> placed_;  // what `reviews` of the towers point to
 };
 
 }  // namespace cfaa

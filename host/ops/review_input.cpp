@@ -6,10 +6,17 @@
 namespace cfaa {
 
 template <class T>
-void review_input(Context& context, MatrixView<const float> review, MatrixView<T> out) {
-  CFAA_ASSERT(review.shape == out.shape && rows_are_dense(review) && rows_are_dense(out));
-  if (out.size() == 0) return;
-  CFAA_DISPATCH(context, review_input<T>)(context, review, out);
+void review_input(Context& context, const ReviewArrays& arrays, const ReviewRows& rows,
+                  MatrixView<T> out) {
+  const int64_t columns = arrays.total.cols();
+  CFAA_ASSERT(out.cols() == columns + 1 && rows_are_dense(out) && arrays.total.contiguous());
+  CFAA_ASSERT(rows.entity.size() == out.rows() && rows.left_out.size() == out.rows() &&
+              rows.share.size() == out.rows());
+  CFAA_ASSERT(arrays.dtype == DType::f32 || arrays.dtype == DType::f16);
+  CFAA_ASSERT((arrays.mean.data == nullptr) == (arrays.factor.data == nullptr));
+  CFAA_ASSERT(arrays.mean.data == nullptr || (arrays.mean.size() == columns && !arrays.unit));
+  if (out.rows() == 0) return;
+  CFAA_DISPATCH(context, review_input<T>)(context, arrays, rows, out);
 }
 
 CFAA_FOR_FLOAT_AND_DOUBLE(review_input);

@@ -37,7 +37,10 @@ ModelShape model_shape(const TrainingData& data) {
   ModelShape shape;
   for (std::size_t d = 0; d < 2; ++d) {
     shape.count[d] = {data.domain(d).users.size(), data.domain(d).items.size()};
-    if (data.reviews[d] != nullptr) shape.review_dim = data.reviews[d]->dim();
+    if (data.reviews[d] != nullptr) {
+      shape.review_dim = data.reviews[d]->dim();
+      for (std::size_t s = 0; s < 2; ++s) shape.reviews[d][s] = data.reviews[d]->arrays(s);
+    }
     if (data.texts[d] != nullptr) shape.words[d] = data.texts[d]->vectors_view();
   }
   return shape;
@@ -293,18 +296,19 @@ void BatchAssembler<T>::fill_lists(std::size_t domain, std::size_t side, int64_t
     batch.history.offset.data[rows] = used;
     history_rows_[domain][side].list(batch.history);
   }
+  if (batch.review.entity.data != nullptr) fill_reviews(domain, side, batch.review);
   if (texts_[domain][side].has_value()) fill_texts(domain, side, epoch, batch.text);
 }
 
 template <class T>
-void BatchAssembler<T>::fill_reviews(std::size_t domain, std::size_t side, int64_t first,
-                                     int64_t last, const SideBatch<T>& batch) const {
-  if (batch.review.data == nullptr) return;
-  for (int64_t r = first; r < last; ++r) {
-    const Entry& entry = entry_[domain][side][static_cast<std::size_t>(r)];
-    data_.reviews[domain]->write(side, entry.entity,
-                                 model_.review_exclude_self ? entry.excluded : -1,
-                                 batch.review.data + r * batch.review.stride[0]);
+void BatchAssembler<T>::fill_reviews(std::size_t domain, std::size_t side,
+                                     const ReviewRows& rows) const {
+  for (std::size_t r = 0; r < entry_[domain][side].size(); ++r) {
+    const Entry& entry = entry_[domain][side][r];
+    const int32_t left_out = model_.review_exclude_self ? entry.excluded : -1;
+    rows.entity.data[r] = entry.entity;
+    rows.left_out.data[r] = left_out;
+    rows.share.data[r] = data_.reviews[domain]->share(side, entry.entity, left_out);
   }
 }
 
@@ -341,33 +345,10 @@ void BatchAssembler<T>::assemble(int64_t step, const Batch<T>& batch, ThreadPool
     if (shape_.used[d]) choose_pairs(step, d, batch.domain[d]);
   });
 
-  // The lists of a side are one job, its reviews one for every few rows: those come last, to fill
-  // what time the longest list leaves to other threads.
-  constexpr int64_t kReviewRows = 64;
-  struct Job {
-    std::size_t domain, side;
-    int64_t first, last;  // rows of reviews; none: the lists
-  };
-  std::vector<Job> jobs;
-  for (const std::size_t d : {kTarget, kSource}) {
-    if (!shape_.used[d]) continue;
-    for (const std::size_t s : {kUser, kItem}) jobs.push_back({d, s, 0, 0});
-  }
-  const std::vector<Job> lists = jobs;
-  for (const Job& list : lists) {
-    const int64_t rows = shape_.review_dim > 0 ? shape_.rows(list.domain) : 0;
-    for (int64_t first = 0; first < rows; first += kReviewRows) {
-      jobs.push_back({list.domain, list.side, first, std::min(rows, first + kReviewRows)});
-    }
-  }
-  share(jobs.size(), [&](std::size_t i) {
-    const Job& job = jobs[i];
-    const SideBatch<T>& side = batch.domain[job.domain].side[job.side];
-    if (job.first == job.last) {
-      fill_lists(job.domain, job.side, step / steps_per_epoch_, side);
-    } else {
-      fill_reviews(job.domain, job.side, job.first, job.last, side);
-    }
+  // The target has more rows: its lists first.
+  share(4, [&](std::size_t i) {
+    const std::size_t d = i < 2 ? kTarget : kSource, s = i % 2;
+    if (shape_.used[d]) fill_lists(d, s, step / steps_per_epoch_, batch.domain[d].side[s]);
   });
 }
 
@@ -381,7 +362,6 @@ void BatchAssembler<T>::assemble_entities(std::size_t domain, std::size_t side, 
     entries.push_back({static_cast<int32_t>(first + std::min(r, count - 1)), -1});
   }
   fill_lists(domain, side, 0, batch);
-  fill_reviews(domain, side, 0, rows, batch);
 }
 
 template class BatchAssembler<float>;

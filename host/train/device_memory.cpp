@@ -18,26 +18,24 @@ std::string megabytes(std::size_t bytes) {
 
 template <class T>
 std::vector<MemoryPart> memory_parts(const ModelOptions& model, const BatchShape& shape,
-                                     std::size_t layers, std::size_t scratch) {
-  int64_t elements = 0, review_elements = 0;
+                                     const MeasuredParts& measured) {
+  int64_t elements = 0;
   for (std::size_t d = 0; d < 2; ++d) {
     if (!shape.used[d]) continue;
     for (std::size_t s = 0; s < 2; ++s) {
       elements += shape.id_rows[d][s] * model.id_columns() +
                   shape.history_rows[d][s] * model.history_columns();
-      if (shape.review_dim > 0) review_elements += shape.rows(d) * (shape.review_dim + 1);
     }
   }
   const std::size_t tables = static_cast<std::size_t>(elements) * sizeof(T);
-  const std::size_t reviews = static_cast<std::size_t>(review_elements) * sizeof(float);
   const std::string columns = "model.id_dim, model.history_dim or model.dim";
   return {{"tables", tables, columns},
           {"moments of the tables", 2 * tables, columns},
-          {"layers with gradients and moments", layers, "model.layers or model.dim"},
-          {"scratch of a step", scratch, "train.batch_size or model.dim"},
-          {"batch and the next", 2 * (BatchLayout<T>(shape).bytes() - reviews),
+          {"layers with gradients and moments", measured.layers, "model.layers or model.dim"},
+          {"scratch of a step", measured.scratch, "train.batch_size or model.dim"},
+          {"batch and the next", 2 * BatchLayout<T>(shape).bytes(),
            "model.history.max or train.batch_size"},
-          {"reviews of both", 2 * reviews, "train.batch_size"}};
+          {"review vectors", measured.reviews, ""}};  // the host's where there is no room
 }
 
 std::vector<std::string> memory_table(const std::vector<MemoryPart>& parts,
@@ -61,15 +59,19 @@ std::vector<std::string> memory_table(const std::vector<MemoryPart>& parts,
 std::string explain_shortage(const std::string& shortage, const std::vector<MemoryPart>& parts) {
   CFAA_ASSERT(!parts.empty());
   const auto largest =
-      std::max_element(parts.begin(), parts.end(),
-                       [](const MemoryPart& a, const MemoryPart& b) { return a.bytes < b.bytes; });
+      std::max_element(parts.begin(), parts.end(), [](const MemoryPart& a, const MemoryPart& b) {
+        const auto counted = [](const MemoryPart& part) {
+          return part.smaller_by.empty() ? 0 : part.bytes;
+        };
+        return counted(a) < counted(b);
+      });
   return fmt::format("{}; the largest part is the {} with {}: lower {}", shortage, largest->name,
                      megabytes(largest->bytes), largest->smaller_by);
 }
 
 template std::vector<MemoryPart> memory_parts<float>(const ModelOptions&, const BatchShape&,
-                                                     std::size_t, std::size_t);
+                                                     const MeasuredParts&);
 template std::vector<MemoryPart> memory_parts<double>(const ModelOptions&, const BatchShape&,
-                                                      std::size_t, std::size_t);
+                                                      const MeasuredParts&);
 
 }  // namespace cfaa

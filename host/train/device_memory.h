@@ -16,14 +16,18 @@ namespace cfaa {
 struct MemoryPart {
   std::string name;
   std::size_t bytes = 0;
-  std::string smaller_by;  // the keys of the configuration that it grows with; "": none
+  std::string smaller_by;  // the keys of the configuration that it grows with; "": never too large
 };
 
-// Tables, their moments, layers, scratch, batch and its reviews. `layers` and `scratch` are bytes
-// that only the device's own run can tell; 0 before.
+// Bytes that only the device's own run can tell; 0 before.
+struct MeasuredParts {
+  std::size_t layers = 0, scratch = 0, reviews = 0;
+};
+
+// Tables, their moments, layers, scratch, batch and reviews.
 template <class T>
 std::vector<MemoryPart> memory_parts(const ModelOptions& model, const BatchShape& shape,
-                                     std::size_t layers, std::size_t scratch);
+                                     const MeasuredParts& measured);
 
 // A line each: the parts, what is left to libraries, CUDA and other programs, and what is free.
 std::vector<std::string> memory_table(const std::vector<MemoryPart>& parts, const DeviceRoom& room);

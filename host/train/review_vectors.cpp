@@ -16,7 +16,10 @@ constexpr int32_t kMostSentences = 1 << 20;  // of one review
 }  // namespace
 
 ReviewVectors::ReviewVectors(const Domain& domain, PerSide<ReviewSums> sums, ReviewScale scale)
-    : sums_(std::move(sums)), scale_(scale), dim_(sums_[kUser].width) {
+    : sums_(std::move(sums)),
+      scale_(scale),
+      dim_(sums_[kUser].width),
+      reviews_(domain.train.size()) {
   for (const std::size_t side : {kUser, kItem}) {
     CFAA_ASSERT(sums_[side].count != nullptr && sums_[side].width == dim_);
     add_totals(domain, side);
@@ -91,35 +94,24 @@ void ReviewVectors::find_moments(std::size_t side) {
   for (float& factor : factor_[side]) factor = factor > 1e-4 * largest ? 1 / factor : 0;
 }
 
-void ReviewVectors::write(std::size_t side, int64_t entity, int64_t excluded, float* out) const {
-  const auto width = static_cast<std::size_t>(dim_);
-  const auto e = static_cast<std::size_t>(entity);
-  int64_t left = sentences_[side][e];
+ReviewArrays ReviewVectors::arrays(std::size_t side) const {
+  const auto of = [&](const std::vector<float>& values) {
+    return VectorView<const float>(values.empty() ? nullptr : values.data(), {std::ssize(values)});
+  };
+  const std::vector<float>& total = total_[side];
+  return {.total = {total.data(), {std::ssize(sentences_[side]), dim_}},
+          .dtype = sums_[side].dtype,
+          .sum = sums_[side].sum,
+          .reviews = reviews_,
+          .mean = of(mean_[side]),
+          .factor = of(factor_[side]),
+          .unit = scale_ == ReviewScale::unit};
+}
+
+float ReviewVectors::share(std::size_t side, int64_t entity, int64_t excluded) const {
+  int64_t left = sentences_[side][static_cast<std::size_t>(entity)];
   if (excluded >= 0) left -= sentences(side, excluded);
-  if (left <= 0) {
-    std::fill_n(out, width, 0.0f);
-    out[width] = 1;
-    return;
-  }
-  const float* total = total_[side].data() + e * width;
-  const float scale = 1.0f / static_cast<float>(left);
-  if (excluded >= 0) {
-    read_sum(side, excluded, out);
-    for (std::size_t c = 0; c < width; ++c) out[c] = (total[c] - out[c]) * scale;
-  } else {
-    for (std::size_t c = 0; c < width; ++c) out[c] = total[c] * scale;
-  }
-  if (scale_ == ReviewScale::standardize) {
-    for (std::size_t c = 0; c < width; ++c) out[c] = (out[c] - mean_[side][c]) * factor_[side][c];
-  } else if (scale_ == ReviewScale::unit) {
-    double squares = 0;
-    for (std::size_t c = 0; c < width; ++c) squares += static_cast<double>(out[c]) * out[c];
-    const double rms = std::sqrt(squares / static_cast<double>(width));
-    if (rms > 0) {
-      for (std::size_t c = 0; c < width; ++c) out[c] = static_cast<float>(out[c] / rms);
-    }
-  }
-  out[width] = 0;
+  return left > 0 ? 1.0f / static_cast<float>(left) : 0.0f;
 }
 
 }  // namespace cfaa

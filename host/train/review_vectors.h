@@ -1,8 +1,8 @@
 #pragma once
 
-// H: the mean of the sentence vectors of a user's or an item's training reviews, with one
-// interaction's own review taken out. `embed` wrote the sum and the number of sentences of every
-// training interaction; the sums stay mapped, the totals of users and items are in memory.
+// What H is made from: the mean of the sentence vectors of a user's or an item's training reviews,
+// with one interaction's own review taken out. `embed` wrote the sum and the number of sentences of
+// every training interaction; the sums stay mapped, the totals of users and items are in memory.
 
 #include <cstddef>
 #include <cstdint>
@@ -25,9 +25,11 @@ class ReviewVectors {
 
   int64_t dim() const { return dim_; }
 
-  // Writes dim() + 1 floats: the scaled vector of an entity without the interaction `excluded`
-  // (-1: with all), and 0; or zeros and 1 where no sentence is left.
-  void write(std::size_t side, int64_t entity, int64_t excluded, float* out) const;
+  // What host/ops/review_input.h makes vectors from: the mapped sums, and what is in memory here.
+  ReviewArrays arrays(std::size_t side) const;
+  // 1 over the sentences of an entity without the interaction `excluded` (-1: with all); 0 where
+  // none is left.
+  float share(std::size_t side, int64_t entity, int64_t excluded) const;
 
   // Entities without a sentence in training.
   int64_t absent(std::size_t side) const { return absent_[side]; }
@@ -41,7 +43,7 @@ class ReviewVectors {
 
   PerSide<ReviewSums> sums_;
   ReviewScale scale_;
-  int64_t dim_;
+  int64_t dim_, reviews_;
   PerSide<std::vector<float>> total_;          // (entities, dim)
   PerSide<std::vector<int64_t>> sentences_;    // (entities)
   PerSide<std::vector<float>> mean_, factor_;  // (dim): subtracted, then multiplied

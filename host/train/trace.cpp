@@ -33,9 +33,6 @@ class Collector {
   void add_host(const std::string& name, VectorView<int32_t> values) {
     writer_.add(name, {values.size()}, values.data);
   }
-  void add_host(const std::string& name, MatrixView<float> values) {
-    writer_.add(name, {values.rows(), values.cols()}, values.data);
-  }
   void add_metadata(const std::string& key, const std::string& value) {
     writer_.add_metadata(key, value);
   }
@@ -97,7 +94,10 @@ void write_trace(Context& context, const std::filesystem::path& directory, int64
         collector.add_host(name + ".text.offset", side.text.offset);
         collector.add_host(name + ".text.word", VectorView<int32_t>(side.text.word.data, {words}));
       }
-      if (side.review.data != nullptr) collector.add_host(name + ".review", side.review);
+      if (side.review.entity.data != nullptr) {
+        collector.add_host(name + ".review", side.review.entity);
+        collector.add_host(name + ".review.left_out", side.review.left_out);
+      }
     }
   }
   RunConfig copy = config;

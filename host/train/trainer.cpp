@@ -129,16 +129,22 @@ class Trainer {
   void tell_memory() {
     if (context_.device() == DeviceKind::cpu) return;
     runner_.rehearse(state_.step);
-    std::size_t layers = 0;
+    const PlacedSizes reviews = model_.encoder().review_sizes();
+    MeasuredParts measured{.scratch = context_.scratch().peak_bytes(), .reviews = reviews.device};
     for (int g = 0; g < model_.parameters().groups(); ++g) {
-      layers += 4 * static_cast<std::size_t>(model_.parameters().dense(g).size()) * sizeof(T);
+      measured.layers +=
+          4 * static_cast<std::size_t>(model_.parameters().dense(g).size()) * sizeof(T);
     }
     context_.runtime().synchronize();
-    for (const std::string& line :
-         memory_table(memory_parts<T>(config_.model, assembler_.shape(), layers,
-                                      context_.scratch().peak_bytes()),
-                      *room_of(context_))) {
+    for (const std::string& line : memory_table(
+             memory_parts<T>(config_.model, assembler_.shape(), measured), *room_of(context_))) {
       log_info(line);
+    }
+    if (reviews.host > 0) {
+      log_info(fmt::format(
+          "{} MB of review vectors stay in the host's memory, from where the GPU reads a batch's; "
+          "'cfaa_gpu embed --dtype float16' halves them",
+          reviews.host / 1'000'000));
     }
   }
 
@@ -379,9 +385,9 @@ TrainOutcome train_in(Context& context, const TrainingData& data, const RunConfi
   } catch (const OutOfMemory& shortage) {
     // Once tables and batches have their memory, all that is asked for is scratch.
     const std::size_t asked = trainer.has_value() ? shortage.bytes() : 0;
-    throw Error(
-        explain_shortage(shortage.what(), memory_parts<T>(config.model, assembler.shape(), 0,
-                                                          context.scratch().peak_bytes() + asked)));
+    throw Error(explain_shortage(
+        shortage.what(), memory_parts<T>(config.model, assembler.shape(),
+                                         {.scratch = context.scratch().peak_bytes() + asked})));
   }
 }
 

@@ -42,7 +42,7 @@ TEST(BatchLayout, GivesEveryArrayItsOwnAlignedPlace) {
     places.insert({domain.label.data, domain.weight.data});
     for (const SideBatch<float>& side : domain.side) {
       places.insert({side.id.offset.data, side.id.touched_weight.data, side.history.index.data,
-                     side.review.data});
+                     side.review.entity.data});
     }
   }
   EXPECT_EQ(places.size(), 2u + 2 * (2 + 2 * 4));
@@ -61,7 +61,7 @@ TEST(BatchLayout, HasTheSizesOfTheShape) {
   EXPECT_EQ(target.label.size(), 12);
   EXPECT_EQ(target.side[kItem].id.touched_row.size(), 6);  // no more rows than the table has
   EXPECT_EQ(target.side[kUser].history.index.size(), 3 * 12);
-  EXPECT_EQ(target.side[kUser].review.cols(), 6);  // one column says that there is none
+  EXPECT_EQ(target.side[kUser].review.share.size(), 12);
   EXPECT_EQ(batch.loss_weight.size(), 2);
 }
 

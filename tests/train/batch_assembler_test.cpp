@@ -128,7 +128,6 @@ TEST(BatchAssembler, IsAFunctionOfTheSeedAndTheStep) {
 }
 
 TEST(BatchAssembler, HasTheSameBytesForEveryNumberOfThreads) {
-  // More rows of reviews than one thread takes at a time.
   TrainOptions train = small_training();
   train.batch_size = 70;
   const SmallWorld world;

@@ -19,7 +19,7 @@ std::vector<MemoryPart> parts_of(const ModelOptions& model, std::size_t scratch 
   const SmallWorld world;
   const TrainOptions train = small_training();
   const BatchAssembler<float> assembler(world.data(), model, train);
-  return memory_parts<float>(model, assembler.shape(), 0, scratch);
+  return memory_parts<float>(model, assembler.shape(), {.scratch = scratch});
 }
 
 TEST(DeviceMemory, CountsTheRowsOfEveryTableAndTwoMomentsOfEach) {

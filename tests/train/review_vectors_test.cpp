@@ -4,6 +4,7 @@
 
 #include <limits>
 
+#include "host/device/make_context.h"
 #include "tests/refusal.h"
 
 namespace cfaa::test {
@@ -24,12 +25,16 @@ class Reviews : public ::testing::Test {
     return {DType::f32, reinterpret_cast<const std::byte*>(sums.data()), counts.data(), 2, nullptr};
   }
   ReviewVectors make(ReviewScale scale) { return {domain_, sums_of(sums_, counts_), scale}; }
-  static std::vector<float> of(const ReviewVectors& vectors, int side, int64_t entity,
-                               int64_t excluded) {
+  std::vector<float> of(const ReviewVectors& vectors, std::size_t side, int32_t entity,
+                        int32_t excluded) {
     std::vector<float> out(3);
-    vectors.write(static_cast<std::size_t>(side), entity, excluded, out.data());
+    float share = vectors.share(side, entity, excluded);
+    review_input<float>(*context_, vectors.arrays(side),
+                        {{&entity, {1}}, {&excluded, {1}}, {&share, {1}}}, {out.data(), {1, 3}});
     return out;
   }
+
+  std::unique_ptr<Context> context_ = make_context("cpu", {.threads = 1});
 
   Domain domain_;
   std::vector<float> sums_ = {2, 4, 3, -6, 8, 2};

@@ -73,6 +73,32 @@ TEST_P(Steps, AgreeWithTheCpuAndAreReplayed) {
   EXPECT_EQ(found.segments > 0, GetParam() == "cuda");
 }
 
+TEST_P(Steps, HaveTheSameBitsWhereverReviewsLie) {
+  const SmallWorld world;
+  const ModelOptions options = small_model();
+  const TrainOptions train = small_training();
+  std::vector<float> parameters[2];
+  for (const Placement placement : {Placement::device, Placement::host}) {
+    const auto context = make_context(GetParam(), {.threads = 2, .seed = 5});
+    BatchAssembler<float> assembler(world.data(), options, train);
+    ModelShape shape = model_shape(world.data());
+    shape.review_placement = placement;
+    Cfaa<float> model(*context, options, short_couplings(), shape, assembler.shape());
+    StepRunner<float> runner(*context, model, assembler, train);
+    runner.load(0);
+    model.initialize(*context, runner.batch(), 3);
+    for (int64_t step = 0; step < 3; ++step) runner.run(step);
+    runner.settle();
+    runner.pause();
+    const bool copied = GetParam() == "cuda";
+    EXPECT_EQ(model.encoder().review_sizes().device > 0, copied && placement == Placement::device);
+    EXPECT_EQ(model.encoder().review_sizes().host > 0, copied && placement == Placement::host);
+    parameters[placement == Placement::host] = to_host(*context, model.parameters().dense());
+  }
+
+  EXPECT_EQ(parameters[0], parameters[1]);
+}
+
 // Users' histories are short beside those of items, and leave most of their lists' room unused.
 TEST_P(Steps, AgreeWithTheCpuWhereTheBatchHasGaps) {
   const SmallWorld world(60, 12);
