@@ -40,6 +40,19 @@ using Tf32Kernel = typename cutlass::gemm::kernel::DefaultGemmGrouped<
     cutlass::gemm::threadblock::GemmBatchedIdentityThreadblockSwizzle, 3,
     cutlass::gemm::kernel::GroupScheduleMode::kDeviceOnly>::GemmKernel;
 
+// The same on bfloat16: factors are read as float and rounded between shared memory and the tensor
+// cores, so that nothing else of a layer changes.
+template <class LayoutA, class LayoutB>
+using Bf16Kernel = typename cutlass::gemm::kernel::DefaultGemmGrouped<
+    float, LayoutA, cutlass::ComplexTransform::kNone, 4, float, LayoutB,
+    cutlass::ComplexTransform::kNone, 4, float, RowMajor, float, cutlass::arch::OpClassTensorOp,
+    cutlass::arch::Sm80, cutlass::gemm::GemmShape<64, 64, 16>, cutlass::gemm::GemmShape<32, 32, 16>,
+    cutlass::gemm::GemmShape<16, 8, 8>,
+    cutlass::epilogue::thread::LinearCombinationRelu<float, 4, float, float>,
+    cutlass::gemm::threadblock::GemmBatchedIdentityThreadblockSwizzle, 3,
+    cutlass::gemm::kernel::GroupScheduleMode::kDeviceOnly,
+    cutlass::arch::OpMultiplyAddFastBF16>::GemmKernel;
+
 // `packed` lies where the kernel runs; nothing is read through it here.
 template <class Kernel>
 typename Kernel::Arguments kernel_arguments(PackedGroup<float>* packed, int count, int blocks,

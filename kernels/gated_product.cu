@@ -91,6 +91,7 @@ __global__ void __launch_bounds__(kElementThreads) gated_product_weights(Product
   const int k = static_cast<int>(blockIdx.x) * kColumns + lane;
   T sum = 0;
   if (k <= task.columns) {
+#pragma unroll 1  // several random masks at a time do not fit into registers
     for (int row = warp; row < task.rows; row += kWarps) {
       if (k == task.columns) {
         sum += dscore[row];

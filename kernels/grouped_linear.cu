@@ -1,9 +1,14 @@
 // The towers' linear layers on the GPU (contract: host/ops/grouped_linear.h). Each of the three
 // products is one grouped GEMM with the bias and relu in its epilogue; the backward's kernel masks
-// dY and adds up the bias gradient in the same pass over it.
+// dY and adds up the bias gradient in the same pass over it. Tensor cores read rows of whole 16
+// bytes: factors with others, such as a first layer of 769 inputs, are copied to rows padded with
+// zeros, and so is their weights' gradient before it is added.
+
+#include <algorithm>
 
 #include "cuda/grouped_gemm.h"
 #include "cuda/launch.h"
+#include "host/core/error.h"
 #include "host/ops/grouped_linear.h"
 #include "kernels/block.cuh"
 
@@ -65,29 +70,196 @@ __global__ void mask_and_sum(BackwardTowers<T> towers) {
   towers.bias_gradient[g][column] += total;
 }
 
+// Matrices (R, C) of several towers, and room (R, C') for each, C' the next multiple of 4.
+template <class T>
+struct PaddedRows {
+  const T* narrow[kMaxTowers];
+  T* wide[kMaxTowers];
+  int64_t stride[kMaxTowers];  // of the rows of `narrow`
+  int rows[kMaxTowers], columns[kMaxTowers];
+  int count = 0;
+
+  template <class F>
+  void for_each_pointer(F f) const {
+    for (int g = 0; g < kMaxTowers; ++g) {
+      for (const T* pointer : {narrow[g], static_cast<const T*>(wide[g])}) f(pointer);
+    }
+  }
+};
+
+constexpr int64_t whole(int64_t columns) {
+  return (columns + 3) / 4 * 4;
+}
+
+constexpr int kPadThreads = 256;
+
+// report: pad_rows threads=256 bytes=2*G*N*X*T
+template <class T>
+__global__ void __launch_bounds__(kPadThreads) pad_rows(PaddedRows<T> all) {
+  const int g = static_cast<int>(blockIdx.y);
+  const int wide = (all.columns[g] + 3) / 4 * 4;
+  const int64_t i = static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+  if (i >= int64_t{all.rows[g]} * wide) return;
+  const int64_t row = i / wide;
+  const int column = static_cast<int>(i % wide);
+  all.wide[g][i] = column < all.columns[g] ? all.narrow[g][row * all.stride[g] + column] : T(0);
+}
+
+// narrow += wide
+// report: add_padded_rows threads=256 bytes=3*G*D*X*T flops=G*D*X
+template <class T>
+__global__ void __launch_bounds__(kPadThreads) add_padded_rows(PaddedRows<T> all) {
+  const int g = static_cast<int>(blockIdx.y), columns = all.columns[g];
+  const int64_t i = static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+  if (i >= int64_t{all.rows[g]} * columns) return;
+  const int64_t row = i / columns, wide = (columns + 3) / 4 * 4;
+  const int column = static_cast<int>(i % columns);
+  T* narrow = const_cast<T*>(all.narrow[g]) + row * all.stride[g] + column;
+  const T sum = *narrow + all.wide[g][row * wide + column];
+  *narrow = sum;
+}
+
+template <class T>
+bool has_whole_rows(MatrixView<const T> matrix) {
+  return reinterpret_cast<std::uintptr_t>(matrix.data) % 16 == 0 && matrix.stride[0] % 4 == 0 &&
+         matrix.cols() % 4 == 0;
+}
+
+// The factors of one product.
+template <class T>
+class WholeRows {
+ public:
+  WholeRows(Context& context, bool wanted) : context_(context), wanted_(wanted) {}
+
+  // The matrix as it is, or room for it with padded rows, written by copy().
+  MatrixView<const T> of(MatrixView<const T> matrix) {
+    return !wanted_ || has_whole_rows(matrix) ? matrix : take(matrix);
+  }
+  MatrixView<T> take(MatrixView<const T> matrix) {
+    CFAA_ASSERT(rows_.count < kMaxTowers);
+    const MatrixView<T> wide =
+        context_.scratch().template take<T, 2>({matrix.rows(), whole(matrix.cols())});
+    const int g = rows_.count++;
+    rows_.narrow[g] = matrix.data;
+    rows_.wide[g] = wide.data;
+    rows_.stride[g] = matrix.stride[0];
+    rows_.rows[g] = static_cast<int>(matrix.rows());
+    rows_.columns[g] = static_cast<int>(matrix.cols());
+    most_ = std::max(most_, wide.size());
+    return wide;
+  }
+
+  void copy() const { run(pad_rows<T>); }
+  void add_to_narrow() const { run(add_padded_rows<T>); }
+
+ private:
+  void run(void (*kernel)(PaddedRows<T>)) const {
+    if (rows_.count == 0) return;
+    launch(device_of(context_).stream(), kernel,
+           dim3(static_cast<unsigned>((most_ + kPadThreads - 1) / kPadThreads),
+                static_cast<unsigned>(rows_.count)),
+           dim3(kPadThreads), 0, rows_);
+  }
+
+  Context& context_;
+  bool wanted_;
+  PaddedRows<T> rows_{};
+  int64_t most_ = 0;
+};
+
 }  // namespace
 
 template <class T>
 void grouped_linear(Context& context, std::span<const LinearLayer<T>> layers, Activation activation,
                     MathMode math) {
+  if (!has_whole_outputs(layers)) math = MathMode::fp32;
+  WholeRows<T> inputs(context, math != MathMode::fp32), weights(context, math != MathMode::fp32);
   GemmProblem<T> problems[kMaxTowers];
   for (std::size_t g = 0; g < layers.size(); ++g) {
     const LinearLayer<T>& layer = layers[g];
-    problems[g] = {.m = layer.x.rows(),
-                   .n = layer.weight.rows(),
-                   .k = layer.x.cols(),
-                   .a = layer.x.data,
-                   .lda = layer.x.stride[0],
-                   .b = layer.weight.data,
-                   .ldb = layer.weight.stride[0],
+    const MatrixView<const T> x = inputs.of(layer.x), weight = weights.of(layer.weight);
+    problems[g] = {.m = x.rows(),
+                   .n = weight.rows(),
+                   .k = std::max(x.cols(), weight.cols()),
+                   .a = x.data,
+                   .lda = x.stride[0],
+                   .b = weight.data,
+                   .ldb = weight.stride[0],
                    .c = layer.bias.data,
                    .ldc = 0,
                    .d = layer.y.data,
                    .ldd = layer.y.stride[0]};
   }
+  inputs.copy();
+  weights.copy();
   grouped_gemm<T>(context, Transpose::no, Transpose::yes, {problems, layers.size()},
                   {.relu = activation == Activation::relu, .beta = 1}, math);
 }
+
+namespace {
+
+// dX = P W, for those who want it
+template <class T>
+void input_gradient(Context& context, std::span<const LinearLayer<T>> layers,
+                    std::span<const MatrixView<const T>> masked,
+                    std::span<const LinearGradient<T>> gradients, MathMode math) {
+  WholeRows<T> weights(context, math != MathMode::fp32);
+  GemmProblem<T> problems[kMaxTowers];
+  std::size_t wanted = 0;
+  for (std::size_t g = 0; g < layers.size(); ++g) {
+    const MatrixView<T> dx = gradients[g].x;
+    if (dx.data == nullptr) continue;
+    const MatrixView<const T> weight = weights.of(layers[g].weight);
+    problems[wanted++] = {.m = dx.rows(),
+                          .n = dx.cols(),
+                          .k = weight.rows(),
+                          .a = masked[g].data,
+                          .lda = masked[g].stride[0],
+                          .b = weight.data,
+                          .ldb = weight.stride[0],
+                          .c = nullptr,
+                          .ldc = 0,
+                          .d = dx.data,
+                          .ldd = dx.stride[0]};
+  }
+  if (wanted == 0) return;
+  weights.copy();
+  grouped_gemm<T>(context, Transpose::no, Transpose::no, {problems, wanted}, {}, math);
+}
+
+// dW += P'X
+template <class T>
+void weight_gradient(Context& context, std::span<const LinearLayer<T>> layers,
+                     std::span<const MatrixView<const T>> masked,
+                     std::span<const LinearGradient<T>> gradients, MathMode math) {
+  const bool whole_rows = std::all_of(
+      gradients.begin(), gradients.end(),
+      [](const LinearGradient<T>& gradient) { return has_whole_rows<T>(gradient.weight); });
+  const bool apart = math != MathMode::fp32 && !whole_rows;
+  WholeRows<T> inputs(context, math != MathMode::fp32), sums(context, apart);
+  GemmProblem<T> problems[kMaxTowers];
+  for (std::size_t g = 0; g < layers.size(); ++g) {
+    const MatrixView<const T> x = inputs.of(layers[g].x);
+    const MatrixView<T> dweight = apart ? sums.take(gradients[g].weight) : gradients[g].weight;
+    problems[g] = {.m = dweight.rows(),
+                   .n = dweight.cols(),
+                   .k = x.rows(),
+                   .a = masked[g].data,
+                   .lda = masked[g].stride[0],
+                   .b = x.data,
+                   .ldb = x.stride[0],
+                   .c = dweight.data,
+                   .ldc = dweight.stride[0],
+                   .d = dweight.data,
+                   .ldd = dweight.stride[0]};
+  }
+  inputs.copy();
+  grouped_gemm<T>(context, Transpose::yes, Transpose::no, {problems, layers.size()},
+                  {.relu = false, .beta = apart ? 0.0 : 1.0}, math);
+  sums.add_to_narrow();
+}
+
+}  // namespace
 
 template <class T>
 void grouped_linear_backward(Context& context, std::span<const LinearLayer<T>> layers,
@@ -119,43 +291,10 @@ void grouped_linear_backward(Context& context, std::span<const LinearLayer<T>> l
               static_cast<unsigned>(layers.size())),
          dim3(kColumns * kRowsAtOnce), 0, towers);
 
-  // dX = P W, for those who want it, and dW += P'X
-  GemmProblem<T> x_problems[kMaxTowers], weight_problems[kMaxTowers];
-  std::size_t wanted = 0;
-  for (std::size_t g = 0; g < layers.size(); ++g) {
-    const LinearLayer<T>& layer = layers[g];
-    const LinearGradient<T>& gradient = gradients[g];
-    const int64_t m = layer.x.rows(), n = layer.weight.rows(), k = layer.x.cols();
-    if (gradient.x.data != nullptr) {
-      x_problems[wanted++] = {.m = m,
-                              .n = gradient.x.cols(),
-                              .k = n,
-                              .a = masked[g].data,
-                              .lda = masked[g].stride[0],
-                              .b = layer.weight.data,
-                              .ldb = layer.weight.stride[0],
-                              .c = nullptr,
-                              .ldc = 0,
-                              .d = gradient.x.data,
-                              .ldd = gradient.x.stride[0]};
-    }
-    weight_problems[g] = {.m = n,
-                          .n = k,
-                          .k = m,
-                          .a = masked[g].data,
-                          .lda = masked[g].stride[0],
-                          .b = layer.x.data,
-                          .ldb = layer.x.stride[0],
-                          .c = gradient.weight.data,
-                          .ldc = gradient.weight.stride[0],
-                          .d = gradient.weight.data,
-                          .ldd = gradient.weight.stride[0]};
-  }
-  if (wanted > 0) {
-    grouped_gemm<T>(context, Transpose::no, Transpose::no, {x_problems, wanted}, {}, math);
-  }
-  grouped_gemm<T>(context, Transpose::yes, Transpose::no, {weight_problems, layers.size()},
-                  {.relu = false, .beta = 1}, math);
+  const MathMode outputs = has_whole_outputs(layers) ? math : MathMode::fp32;
+  input_gradient<T>(context, layers, {masked, layers.size()}, gradients,
+                    has_whole_inputs(gradients) ? outputs : MathMode::fp32);
+  weight_gradient<T>(context, layers, {masked, layers.size()}, gradients, outputs);
 }
 
 CFAA_FOR_FLOAT_AND_DOUBLE(grouped_linear);

@@ -68,7 +68,7 @@ __global__ void __launch_bounds__(kThreads) review_input_kernel(Side side,
 }  // namespace
 
 template <class T>
-void review_input(Context& context, const ReviewArrays& arrays, const ReviewRows& rows,
+void review_input(Context& context, const ReviewArrays& arrays, const ReviewedRows& rows,
                   MatrixView<T> out) {
   const Side side = {.total = arrays.total.data,
                      .sum = arrays.sum,

@@ -50,7 +50,7 @@ void scale_to_unit(int64_t columns, T* out) {
 }  // namespace
 
 template <class T>
-void review_input(Context& context, const ReviewArrays& arrays, const ReviewRows& rows,
+void review_input(Context& context, const ReviewArrays& arrays, const ReviewedRows& rows,
                   MatrixView<T> out) {
   const int64_t columns = arrays.total.cols();
   context.threads().parallel_for(out.rows(), 32, [&](int64_t begin, int64_t end, int) {

@@ -92,7 +92,7 @@ template <class T>
 struct SideBatch {
   EdgeLists<T> id, history;
   TextBatch<T> text;
-  ReviewRows review;  // null where no review vectors are read
+  ReviewedRows review;  // null where no review vectors are read
 };
 
 template <class T>

@@ -9,6 +9,10 @@
 //
 //   dX_g = P_g W_g,   dW_g += P_g' X_g,   db_g += sum of P_g's rows
 
+// `math` may round the factors of all three. Tensor cores write whole 16 bytes: where the columns
+// of an output (N, and K' of dX) are no multiple of 4 in every tower, that product is in fp32.
+
+#include <algorithm>
 #include <span>
 
 #include "host/core/context.h"
@@ -38,6 +42,18 @@ struct LinearGradient {
   MatrixView<T> weight;   // (N, K)  added to
   VectorView<T> bias;     // (N)     added to; contiguous
 };
+
+template <class T>
+bool has_whole_outputs(std::span<const LinearLayer<T>> layers) {
+  return std::all_of(layers.begin(), layers.end(),
+                     [](const LinearLayer<T>& layer) { return layer.weight.rows() % 4 == 0; });
+}
+template <class T>
+bool has_whole_inputs(std::span<const LinearGradient<T>> gradients) {
+  return std::all_of(gradients.begin(), gradients.end(), [](const LinearGradient<T>& gradient) {
+    return gradient.x.data == nullptr || gradient.x.cols() % 4 == 0;
+  });
+}
 
 // No two towers may share an output.
 CFAA_OP(template <class T>

@@ -6,7 +6,7 @@
 namespace cfaa {
 
 template <class T>
-void review_input(Context& context, const ReviewArrays& arrays, const ReviewRows& rows,
+void review_input(Context& context, const ReviewArrays& arrays, const ReviewedRows& rows,
                   MatrixView<T> out) {
   const int64_t columns = arrays.total.cols();
   CFAA_ASSERT(out.cols() == columns + 1 && rows_are_dense(out) && arrays.total.contiguous());

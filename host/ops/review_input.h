@@ -32,7 +32,7 @@ struct ReviewArrays {
 };
 
 // A side's rows.
-struct ReviewRows {
+struct ReviewedRows {
   VectorView<int32_t> entity;
   VectorView<int32_t> left_out;  // a review of the entity, or -1
   VectorView<float> share;       // 1 over the sentences that are left; 0 where none is
@@ -40,7 +40,7 @@ struct ReviewRows {
 
 // out (R, C + 1), in device memory; rows may be padded.
 CFAA_OP(template <class T>
-        void review_input(Context& context, const ReviewArrays& arrays, const ReviewRows& rows,
+        void review_input(Context& context, const ReviewArrays& arrays, const ReviewedRows& rows,
                           MatrixView<T> out));
 
 }  // namespace cfaa

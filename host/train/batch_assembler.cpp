@@ -302,7 +302,7 @@ void BatchAssembler<T>::fill_lists(std::size_t domain, std::size_t side, int64_t
 
 template <class T>
 void BatchAssembler<T>::fill_reviews(std::size_t domain, std::size_t side,
-                                     const ReviewRows& rows) const {
+                                     const ReviewedRows& rows) const {
   for (std::size_t r = 0; r < entry_[domain][side].size(); ++r) {
     const Entry& entry = entry_[domain][side][r];
     const int32_t left_out = model_.review_exclude_self ? entry.excluded : -1;

@@ -72,7 +72,7 @@ class BatchAssembler {
   void choose_pairs(int64_t step, std::size_t domain, const DomainBatch<T>& batch);
   void fill_offsets(std::size_t domain, int64_t i, const DomainBatch<T>& batch) const;
   void fill_lists(std::size_t domain, std::size_t side, int64_t epoch, const SideBatch<T>& batch);
-  void fill_reviews(std::size_t domain, std::size_t side, const ReviewRows& rows) const;
+  void fill_reviews(std::size_t domain, std::size_t side, const ReviewedRows& rows) const;
   void add_history(std::size_t domain, std::size_t side, int64_t epoch, Entry entry,
                    const EdgeLists<T>& lists, int32_t& entries);
   void prepare_texts(std::size_t domain);

@@ -62,8 +62,7 @@ void StepRunner<T>::enter_phase(int64_t step) {
 
 template <class T>
 void StepRunner<T>::compute() {
-  const bool tf32 = options_.precision == TrainPrecision::tf32;
-  model_.step(context_, device_batch_, options_.loss, tf32 ? MathMode::tf32 : MathMode::fp32,
+  model_.step(context_, device_batch_, options_.loss, options_.math(),
               device_ == nullptr ? nullptr : &results_);
 }
 
@@ -221,7 +220,7 @@ template <class T>
 void StepRunner<T>::run_observed(int64_t step, StepObserver<T>& observer) {
   load(step);
   enter_phase(step);
-  model_.step(context_, device_batch_, options_.loss, MathMode::fp32, &observer);
+  model_.step(context_, device_batch_, options_.loss, options_.math(), &observer);
   last_ = step;
 }
 

@@ -45,10 +45,14 @@ OptionSet train_option_set(TrainOptions& options) {
           "the same, of the rows of tables that a step touches", at_least(0));
   set.add("max_norm", options.max_norm, "norm at which the gradient is clipped; 0: never",
           at_least(0));
-  set.add("precision", options.precision, "float; TF32 in towers and scorer (GPU); double",
-          {{"float", TrainPrecision::f32},
-           {"tf32", TrainPrecision::tf32},
-           {"double", TrainPrecision::f64}});
+  set.add(
+      "precision", options.precision,
+      "float; factors of the layers' products in towers and scorer rounded to TF32, or bfloat16, "
+      "for a GPU's tensor cores; double",
+      {{"float", TrainPrecision::f32},
+       {"tf32", TrainPrecision::tf32},
+       {"bf16", TrainPrecision::bf16},
+       {"double", TrainPrecision::f64}});
   set.add("eval_every", options.eval_every, "epochs between validations; 0: none", at_least(0));
   set.add("metric", options.metric, "the target's metric that chooses the best epoch");
   set.add("patience", options.patience,

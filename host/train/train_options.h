@@ -15,7 +15,7 @@ enum class Reduction { mean, sum };
 enum class NegativeSampling { uniform, popularity };
 enum class EpochLength { target, source, longest };
 enum class TrainedDomains { both, target };
-enum class TrainPrecision { f32, tf32, f64 };
+enum class TrainPrecision { f32, tf32, bf16, f64 };
 
 struct TrainOptions {
   TrainedDomains domains = TrainedDomains::both;
@@ -45,6 +45,11 @@ struct TrainOptions {
 
   bool uses(std::size_t domain) const {
     return domain == kTarget || domains == TrainedDomains::both;
+  }
+  MathMode math() const {
+    return precision == TrainPrecision::tf32   ? MathMode::tf32
+           : precision == TrainPrecision::bf16 ? MathMode::bf16
+                                               : MathMode::fp32;
   }
   // Negatives of each interaction that a step really draws.
   PerDomain<int64_t> negatives() const {

@@ -210,6 +210,10 @@ TEST(CutlassOnTheHost, Tf32TilesCoverEveryProductOnce) {
   check_all<cuda::Tf32Kernel>();
 }
 
+TEST(CutlassOnTheHost, Bf16TilesCoverEveryProductOnce) {
+  check_all<cuda::Bf16Kernel>();
+}
+
 TEST(CutlassOnTheHost, FewerThanFourTowersLeaveTheOthersAlone) {
   const Tower tower = make_tower(Product::input_gradient, 65, 4, 8, 1);
   const GemmProblem<float> problem = tower.problem;

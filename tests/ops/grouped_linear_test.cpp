@@ -119,15 +119,61 @@ TEST_P(GroupedLinear, UnevenTowersMatchPlainLoopsInFloat) {
   expect_reference(towers, Activation::relu, relu, 0.5, 1e-6);
 }
 
-// TF32 rounds its operands to 10 bits of mantissa; rows of whole 16 bytes let a GPU use it.
-TEST_P(GroupedLinear, Tf32StaysWithinItsRounding) {
-  const std::vector<Tower<float>> towers = {random_layer<float>({40, 32, 64}, 50),
-                                            random_layer<float>({64, 36, 12}, 60)};
+// Factors that have been rounded before: sums of their products are all that is left to differ.
+std::vector<Tower<float>> rounded_towers(std::vector<Tower<float>> towers, MathMode math) {
+  for (Tower<float>& tower : towers) {
+    for (std::vector<float>* factor : {&tower.x, &tower.weight, &tower.dy}) {
+      for (float& value : *factor) value = rounded(value, math);
+    }
+  }
+  return towers;
+}
 
-  const auto linear =
-      run<float>(context(), towers, Activation::none, MathMode::tf32, 0.0f, /*padding=*/4);
+// Rows of whole 16 bytes, and 65 inputs, which a GPU's tensor cores cannot read as they are.
+TEST_P(GroupedLinear, RoundsTheFactorsOfEveryProductAndNothingElse) {
+  for (const int64_t inputs : {64, 65}) {
+    for (const auto& [math, rounding] :
+         {std::pair(MathMode::tf32, 2e-3), std::pair(MathMode::bf16, 1e-2)}) {
+      const std::vector<Tower<float>> towers = {random_layer<float>({40, 32, inputs}, 50),
+                                                random_layer<float>({64, 36, inputs}, 60)};
+      const auto factors = rounded_towers(towers, math);
 
-  expect_reference(towers, Activation::none, linear, 0, 2e-3);
+      const auto linear = run<float>(context(), towers, Activation::none, math, 0.5f, 4);
+      const auto relu = run<float>(context(), factors, Activation::relu, math, 0.5f, 4);
+
+      expect_reference(towers, Activation::none, linear, 0.5, rounding);
+      expect_reference(factors, Activation::relu, relu, 0.5, 1e-6);
+      for (std::size_t g = 0; g < towers.size(); ++g) {
+        const Outcome<double> exact = linear_layer(towers[g], Activation::none, 0.5);
+        const Outcome<double> expected = linear_layer(factors[g], Activation::none, 0.5);
+        // dX of 65 columns is in fp32.
+        EXPECT_TRUE(close(linear[g].y, expected.y, 1e-5));
+        EXPECT_TRUE(close(linear[g].dx, inputs == 64 ? expected.dx : exact.dx, 1e-5));
+        EXPECT_TRUE(close(linear[g].dweight, expected.dweight, 1e-5));
+        EXPECT_TRUE(close(linear[g].dbias, exact.dbias, 1e-6));
+        EXPECT_FALSE(close(linear[g].y, exact.y, 1e-4)) << "nothing was rounded";
+      }
+    }
+  }
+}
+
+TEST_P(GroupedLinear, OutputsOfUnevenWidthAreInFp32) {
+  const std::vector<Tower<float>> towers = {random_layer<float>({40, 31, 64}, 50)};
+
+  const auto found = run<float>(context(), towers, Activation::relu, MathMode::bf16, 0.5f, 4);
+
+  EXPECT_TRUE(close(found[0].y, linear_layer(towers[0], Activation::relu, 0.5).y, 1e-6));
+}
+
+TEST(MathMode, RoundsToTheNearestAndTiesToEven) {
+  EXPECT_EQ(rounded(1.0f + 0x1p-8f, MathMode::bf16), 1.0f);             // a tie, down
+  EXPECT_EQ(rounded(1.0f + 3 * 0x1p-8f, MathMode::bf16), 1 + 0x1p-6f);  // a tie, up
+  EXPECT_EQ(rounded(1.0f + 0x1.8p-8f, MathMode::bf16), 1 + 0x1p-7f);
+  EXPECT_EQ(rounded(1.0f + 0x1p-10f, MathMode::tf32), 1 + 0x1p-10f);
+  EXPECT_EQ(rounded(1.0f + 0x1p-12f, MathMode::tf32), 1.0f);
+  EXPECT_EQ(rounded(-3.1f, MathMode::fp32), -3.1f);
+  EXPECT_TRUE(std::isnan(rounded(std::numeric_limits<float>::quiet_NaN(), MathMode::bf16)));
+  EXPECT_TRUE(std::isinf(rounded(std::numeric_limits<float>::infinity(), MathMode::tf32)));
 }
 
 TEST_P(GroupedLinear, ReluKeepsNaN) {
