@@ -4,6 +4,7 @@
 
 #include "cuda/check.h"
 #include "cuda/libraries.h"
+#include "host/core/error.h"
 #include "host/core/out_of_memory.h"
 #ifdef CFAA_EMULATED
 #include "emulator/control.h"
@@ -52,21 +53,33 @@ std::unique_ptr<DeviceRuntime> make_runtime(int gpu) {
 Device::Device(int gpu) {
   CFAA_CUDA_CHECK(cudaSetDevice(gpu));
   CFAA_CUDA_CHECK(cudaGetDeviceProperties(&properties_, gpu));
-  CFAA_CUDA_CHECK(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking));
+  use_lane(0);
 #ifdef CFAA_EMULATED
   watches_memory_ = !emulator::merged_arena();
 #endif
 }
 
 Device::~Device() {
-  CFAA_CUDA_WARN(cudaStreamSynchronize(stream_));
+  for (const Lane& lane : lanes_) {
+    if (lane.stream != nullptr) CFAA_CUDA_WARN(cudaStreamSynchronize(lane.stream));
+  }
   for (const cudaEvent_t event : events_) {
     if (event != nullptr) CFAA_CUDA_WARN(cudaEventDestroy(event));
   }
   if (solver_ != nullptr) CFAA_CUDA_WARN(cusolverDnDestroy(solver_));
-  if (blas_ != nullptr) CFAA_CUDA_WARN(cublasDestroy(blas_));
-  if (blas_workspace_ != nullptr) CFAA_CUDA_WARN(cudaFree(blas_workspace_));
-  CFAA_CUDA_WARN(cudaStreamDestroy(stream_));
+  for (const Lane& lane : lanes_) {
+    if (lane.blas != nullptr) CFAA_CUDA_WARN(cublasDestroy(lane.blas));
+    if (lane.blas_workspace != nullptr) CFAA_CUDA_WARN(cudaFree(lane.blas_workspace));
+    if (lane.stream != nullptr) CFAA_CUDA_WARN(cudaStreamDestroy(lane.stream));
+  }
+}
+
+void Device::use_lane(std::size_t lane) {
+  cudaStream_t& stream = lanes_.at(lane).stream;
+  if (stream == nullptr) {
+    CFAA_CUDA_CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+  }
+  lane_ = lane;
 }
 
 std::string Device::description() const {
@@ -99,26 +112,26 @@ void Device::release(void* memory) noexcept {
 
 void Device::copy_from_host(void* device, const void* host, std::size_t bytes) {
   if (bytes == 0) return;
-  CFAA_CUDA_CHECK(cudaMemcpyAsync(device, host, bytes, cudaMemcpyHostToDevice, stream_));
+  CFAA_CUDA_CHECK(cudaMemcpyAsync(device, host, bytes, cudaMemcpyHostToDevice, stream()));
 }
 
 void Device::copy_to_host(void* host, const void* device, std::size_t bytes) {
   if (bytes == 0) return;
-  CFAA_CUDA_CHECK(cudaMemcpyAsync(host, device, bytes, cudaMemcpyDeviceToHost, stream_));
+  CFAA_CUDA_CHECK(cudaMemcpyAsync(host, device, bytes, cudaMemcpyDeviceToHost, stream()));
 }
 
 void Device::copy(void* to, const void* from, std::size_t bytes) {
   if (bytes == 0) return;
-  CFAA_CUDA_CHECK(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, stream_));
+  CFAA_CUDA_CHECK(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, stream()));
 }
 
 void Device::fill_zero(void* device, std::size_t bytes) {
   if (bytes == 0) return;
-  CFAA_CUDA_CHECK(cudaMemsetAsync(device, 0, bytes, stream_));
+  CFAA_CUDA_CHECK(cudaMemsetAsync(device, 0, bytes, stream()));
 }
 
 void Device::synchronize() {
-  CFAA_CUDA_CHECK(cudaStreamSynchronize(stream_));
+  CFAA_CUDA_CHECK(cudaStreamSynchronize(stream()));
 }
 
 void* Device::allocate_host(std::size_t bytes) {
@@ -136,7 +149,7 @@ std::uint64_t Device::mark() {
   if (event == nullptr) {
     CFAA_CUDA_CHECK(cudaEventCreateWithFlags(&event, cudaEventDisableTiming));
   }
-  CFAA_CUDA_CHECK(cudaEventRecord(event, stream_));
+  CFAA_CUDA_CHECK(cudaEventRecord(event, stream()));
   return marks_++;
 }
 
@@ -148,26 +161,29 @@ void Device::wait_for(std::uint64_t mark) {
 // NaN in every floating-point type, -1 in every integer.
 void Device::spoil(void* device, std::size_t bytes) {
   if (bytes == 0) return;
-  CFAA_CUDA_CHECK(cudaMemsetAsync(device, 0xFF, bytes, stream_));
+  CFAA_CUDA_CHECK(cudaMemsetAsync(device, 0xFF, bytes, stream()));
 }
 #endif
 
 cublasHandle_t Device::blas() {
-  if (blas_ == nullptr) {
-    CFAA_CUDA_CHECK(cublasCreate(&blas_));
-    CFAA_CUDA_CHECK(cublasSetStream(blas_, stream_));
-    CFAA_CUDA_CHECK(cublasSetMathMode(blas_, CUBLAS_DEFAULT_MATH));  // fp32; TF32 only on request
+  Lane& lane = lanes_[lane_];
+  if (lane.blas == nullptr) {
+    CFAA_CUDA_CHECK(cublasCreate(&lane.blas));
+    CFAA_CUDA_CHECK(cublasSetStream(lane.blas, lane.stream));
+    // fp32; TF32 only on request
+    CFAA_CUDA_CHECK(cublasSetMathMode(lane.blas, CUBLAS_DEFAULT_MATH));
     const std::size_t bytes = blas_workspace_bytes(properties_);
-    blas_workspace_ = allocate(bytes);
-    CFAA_CUDA_CHECK(cublasSetWorkspace(blas_, blas_workspace_, bytes));
+    lane.blas_workspace = allocate(bytes);
+    CFAA_CUDA_CHECK(cublasSetWorkspace(lane.blas, lane.blas_workspace, bytes));
   }
-  return blas_;
+  return lane.blas;
 }
 
 cusolverDnHandle_t Device::solver() {
   if (solver_ == nullptr) {
     CFAA_CUDA_CHECK(cusolverDnCreate(&solver_));
-    CFAA_CUDA_CHECK(cusolverDnSetStream(solver_, stream_));
+    CFAA_ASSERT(lane_ == 0);
+    CFAA_CUDA_CHECK(cusolverDnSetStream(solver_, stream()));
   }
   return solver_;
 }

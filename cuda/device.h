@@ -1,6 +1,6 @@
 #pragma once
 
-// The GPU as a DeviceRuntime: memory, one stream, and the library handles, made on first use. An
+// The GPU as a DeviceRuntime: memory, a stream, and the library handles, made on first use. An
 // implementation in kernels/ reaches them through its Context:
 //
 //   cuda::Device& device = cuda::device_of(context);
@@ -61,8 +61,16 @@ class Device final : public DeviceRuntime {
   void spoil(void* device, std::size_t bytes) override;
 #endif
 
+  // Of the lane that work is queued on.
   cudaStream_t stream() const {
-    return stream_;
+    return lanes_[lane_].stream;
+  }
+
+  // Two streams with a cuBLAS handle each, so that work of the second may run beside that of the
+  // first. What orders them is the business of host/device/branch.h; all else knows lane 0 alone.
+  void use_lane(std::size_t lane);
+  std::size_t lane() const {
+    return lane_;
   }
   const cudaDeviceProp& properties() const {
     return properties_;
@@ -95,9 +103,13 @@ class Device final : public DeviceRuntime {
 
  private:
   cudaDeviceProp properties_{};
-  cudaStream_t stream_ = nullptr;
-  cublasHandle_t blas_ = nullptr;
-  void* blas_workspace_ = nullptr;
+  struct Lane {
+    cudaStream_t stream = nullptr;
+    cublasHandle_t blas = nullptr;
+    void* blas_workspace = nullptr;
+  };
+  std::array<Lane, 2> lanes_;
+  std::size_t lane_ = 0;
   cusolverDnHandle_t solver_ = nullptr;
   std::map<Eigenproblem, WorkspaceBytes> workspaces_;
   Graph* recorder_ = nullptr;

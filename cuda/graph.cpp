@@ -97,6 +97,7 @@ void Graph::record(const std::string& name, Capturing capturing, std::function<v
   }
   if (capturing == Capturing::never ||
       std::find(refused_.begin(), refused_.end(), name) != refused_.end()) {
+    CFAA_ASSERT(device_.lane() == 0);
     end_segment();
     segments_.push_back({nullptr, nullptr, std::move(call)});
     begin_segment();

@@ -34,8 +34,9 @@ class Graph {
   Graph(const Graph&) = delete;
   Graph& operator=(const Graph&) = delete;
 
-  // `step` may be called several times, queues work on device.stream() only and does not wait for
-  // it. What was captured before is dropped. An exception of `step` leaves the graph empty.
+  // `step` may be called several times, queues work on device.stream() only, or on a branch of it
+  // that it joins again, and does not wait for it. What was captured before is dropped. An
+  // exception of `step` leaves the graph empty.
   void capture(const std::function<void()>& step);
 
   void replay();
@@ -48,6 +49,10 @@ class Graph {
   // From now on nobody looks there: the graphs on both sides of it, as they were captured, become
   // one.
   void join_at_boundary();
+
+  // Whether no call of the step is known to stand between two graphs. Where one does, all that was
+  // queued must be on one stream.
+  bool is_whole() const { return refused_.empty(); }
 
   bool empty() const { return segments_.empty(); }
   std::size_t captured_segments() const;       // launched as a graph each

@@ -86,6 +86,10 @@ Arena::Scope::Scope(Arena& arena)
 }
 
 Arena::Scope::~Scope() {
+  if (arena_.holds_ > 0) {
+    --arena_.scopes_;
+    return;
+  }
   arena_.block_ = block_;
   arena_.offset_ = offset_;
   arena_.used_ = used_;

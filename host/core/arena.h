@@ -40,6 +40,19 @@ class Arena {
   std::size_t peak_bytes() const { return peak_; }           // most ever in use at once
   std::int64_t allocations() const { return allocations_; }  // blocks ever asked of the device
 
+  // While one lives, scopes that end give nothing back: the scope around it does. What is taken
+  // meanwhile is used by work that runs beside other work.
+  class Hold {
+   public:
+    explicit Hold(Arena& arena) : arena_(arena) { ++arena_.holds_; }
+    ~Hold() { --arena_.holds_; }
+    Hold(const Hold&) = delete;
+    Hold& operator=(const Hold&) = delete;
+
+   private:
+    Arena& arena_;
+  };
+
   // Gives back, at its end, what was taken since its start.
   class Scope {
    public:
@@ -72,7 +85,7 @@ class Arena {
   std::size_t offset_ = 0;  // within that block
   std::size_t used_ = 0;    // over all blocks
   std::size_t peak_ = 0;
-  int scopes_ = 0;
+  int scopes_ = 0, holds_ = 0;
   std::int64_t allocations_ = 0;
 };
 

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <utility>
 
 #include "host/core/arena.h"
 #include "host/core/device.h"
@@ -35,6 +36,8 @@ class Context {
 
   // The latch in device memory that ops set; see host/core/fault.h.
   Fault* fault_latch() { return latch_; }
+  // Ops set another one from now on; returns the one before. For host/device/branch.h.
+  Fault* set_fault_latch(Fault* latch) { return std::exchange(latch_, latch); }
 
   // Waits for the device; throws the first fault since the last call, as a sentence.
   void check_faults();

@@ -5,6 +5,7 @@
 #include <iterator>
 
 #include "host/core/error.h"
+#include "host/device/branch.h"
 #include "host/model/normal_init.h"
 #include "host/ops/adam.h"
 #include "host/ops/add_scaled.h"
@@ -276,16 +277,18 @@ void Cfaa<T>::run_score_losses(Context& context, const Batch<T>& batch, MathMode
 
 // A gradient of its own, so that its norm can be shown and its weight may change in a graph.
 template <class T>
-void Cfaa<T>::run_loss(Context& context, Term& term, const Batch<T>& batch, const double* weight,
-                       MathMode math, StepArrays<T>& arrays) {
-  LossInput<T> input = loss_input(term, batch, math, arrays);
+typename Cfaa<T>::ComputedLoss Cfaa<T>::compute_loss(Context& context, std::size_t index,
+                                                     const Batch<T>& batch, MathMode math,
+                                                     const StepArrays<T>& arrays) {
+  Term& term = terms_[index];
+  ComputedLoss computed{
+      &term, batch.loss_weight.data + index, loss_input(term, batch, math, arrays), {}};
+  LossInput<T>& input = computed.input;
   const int64_t dim = options_.z_columns();
   const int64_t source = input.z[kSource][kUser].rows(), target = input.z[kTarget][kUser].rows();
-  arrays.loss = term.value;
-  arrays.loss_gradient = context.scratch().template take<T, 2>({2 * (source + target), dim});
-  arrays.loss_rows = term.loss->rows();
-  fill_zero(context, arrays.loss_gradient);
-  T* next = arrays.loss_gradient.data;
+  computed.gradient = context.scratch().template take<T, 2>({2 * (source + target), dim});
+  fill_zero(context, computed.gradient);
+  T* next = computed.gradient.data;
   for (const std::size_t s : {kUser, kItem}) {
     for (const std::size_t d : {kSource, kTarget}) {
       const int64_t rows = input.z[d][s].rows();
@@ -295,13 +298,49 @@ void Cfaa<T>::run_loss(Context& context, Term& term, const Batch<T>& batch, cons
   }
   term.loss->apply(context, input);
   term.squared_norm.fill_zero();
-  gradient_norm<T>(context, arrays.loss_gradient, nullptr, term.squared_norm.view().data);
+  gradient_norm<T>(context, computed.gradient, nullptr, term.squared_norm.view().data);
+  return computed;
+}
+
+template <class T>
+void Cfaa<T>::add_loss(Context& context, const ComputedLoss& computed, StepArrays<T>& arrays,
+                       const Done& done) {
+  arrays.loss = computed.term->value;
+  arrays.loss_gradient = computed.gradient;
+  arrays.loss_rows = computed.term->loss->rows();
   for (const std::size_t s : {kUser, kItem}) {
     for (const std::size_t d : {kSource, kTarget}) {
-      add_scaled<T>(context, weight, input.dz[d][s],
-                    tower_rows(arrays.dz, d, s, input.z[d][s].rows()));
+      add_scaled<T>(context, computed.weight, computed.input.dz[d][s],
+                    tower_rows(arrays.dz, d, s, computed.input.z[d][s].rows()));
     }
   }
+  done(computed.term->loss->name());
+}
+
+template <class T>
+void Cfaa<T>::run_losses(Context& context, const Batch<T>& batch, MathMode math, bool beside,
+                         StepArrays<T>& arrays, const Done& done) {
+  std::vector<std::size_t> active;
+  for (std::size_t i = 0; i < terms_.size(); ++i) {
+    const Term& term = terms_[i];
+    if (term.loss->rows() != LossRows::scores && term.phase <= phase_index_) active.push_back(i);
+  }
+  if (active.size() < 2 || !beside) {
+    for (const std::size_t index : active) {
+      const Arena::Scope own(context.scratch());
+      add_loss(context, compute_loss(context, index, batch, math, arrays), arrays, done);
+    }
+    return;
+  }
+  const Arena::Scope both(context.scratch());
+  std::vector<ComputedLoss> computed;
+  Branch branch(context);
+  for (const std::size_t index : active) {
+    computed.push_back(compute_loss(context, index, batch, math, arrays));
+    if (index == active.front()) branch.leave();
+  }
+  branch.join();
+  for (const ComputedLoss& each : computed) add_loss(context, each, arrays, done);
 }
 
 template <class T>
@@ -333,13 +372,10 @@ void Cfaa<T>::step(Context& context, const Batch<T>& batch, ScoreLoss loss, Math
   done("towers");
   run_scorer(context, batch, loss, math, arrays, done);
   done("scorer");
-  for (std::size_t i = 0; i < terms_.size(); ++i) {
-    Term& term = terms_[i];
-    if (term.loss->rows() == LossRows::scores || term.phase > phase_index_) continue;
-    const Arena::Scope own(context.scratch());
-    run_loss(context, term, batch, batch.loss_weight.data + i, math, arrays);
-    done(term.loss->name());
-  }
+  // Not before the eyes of somebody who wants a part's time, nor where cuSOLVER is called.
+  const bool beside = context.device() != DeviceKind::cpu &&
+                      (observer == nullptr || !observer->waits()) && solver() != Solver::cusolver;
+  run_losses(context, batch, math, beside, arrays, done);
   run_backward(context, batch, math, arrays);
   done("backward");
   if (observer != nullptr && !observer->updates()) return;

@@ -103,8 +103,19 @@ class Cfaa {
                   StepArrays<T>& arrays, const Done& done);
   void run_score_losses(Context& context, const Batch<T>& batch, MathMode math,
                         StepArrays<T>& arrays, const Done& done);
-  void run_loss(Context& context, Term& term, const Batch<T>& batch, const double* weight,
-                MathMode math, StepArrays<T>& arrays);
+  // The losses of embeddings: they read Z and write gradients of their own.
+  struct ComputedLoss {
+    const Term* term;
+    const double* weight;
+    LossInput<T> input;
+    MatrixView<T> gradient;
+  };
+  void run_losses(Context& context, const Batch<T>& batch, MathMode math, bool beside,
+                  StepArrays<T>& arrays, const Done& done);
+  ComputedLoss compute_loss(Context& context, std::size_t index, const Batch<T>& batch,
+                            MathMode math, const StepArrays<T>& arrays);
+  void add_loss(Context& context, const ComputedLoss& computed, StepArrays<T>& arrays,
+                const Done& done);
   void run_backward(Context& context, const Batch<T>& batch, MathMode math, StepArrays<T>& arrays);
   void update(Context& context, const Batch<T>& batch, const std::vector<TableGradient<T>>& tables);
   void update_group(Context& context, int group, StepState* state,
