@@ -1,6 +1,7 @@
 #include "host/train/trained_model.h"
 
 #include <algorithm>
+#include <array>
 #include <optional>
 
 #include "host/core/device_matrix.h"
@@ -14,32 +15,116 @@ namespace {
 
 constexpr int64_t kBlockRows = 512;  // entities embedded at a time
 
-// The memory of a batch on the host and, apart from it on a GPU, on the device.
-class BatchMemory {
+// Blocks of a side's entities on their way: while a GPU embeds one the host assembles the next, and
+// reads the rows of the one before. Each has memory of its own for its batch and its rows; those on
+// the device and the host are the same on the CPU.
+template <class T>
+class EntityBlocks {
  public:
-  BatchMemory(Context& context, std::size_t bytes) : runtime_(context.runtime()), bytes_(bytes) {
-    host_ = runtime_.allocate_host(bytes);
-    device_ = runtime_.kind() == DeviceKind::cpu ? host_ : runtime_.allocate(bytes);
+  // `shape` is of a batch with this side alone.
+  EntityBlocks(Context& context, const Cfaa<T>& model, const BatchShape& shape, std::size_t domain,
+               std::size_t side)
+      : context_(context), model_(model), layout_(shape), domain_(domain), side_(side) {
+    DeviceRuntime& runtime = context.runtime();
+    for (Block& block : blocks_) {
+      block.host = runtime.allocate_host(layout_.bytes());
+      block.device = is_gpu() ? runtime.allocate(layout_.bytes()) : block.host;
+      add_rows(block, model.options().z_columns());
+      if (model.scorer().ranking_columns() > 0) add_rows(block, model.scorer().ranking_columns());
+    }
   }
-  ~BatchMemory() {
-    if (device_ != host_) runtime_.release(device_);
-    runtime_.release_host(host_);
+  ~EntityBlocks() {
+    DeviceRuntime& runtime = context_.runtime();
+    runtime.synchronize();
+    for (const Block& block : blocks_) {
+      for (const Rows& rows : block.rows) runtime.release_host(rows.host);
+      if (block.device != block.host) runtime.release(block.device);
+      runtime.release_host(block.host);
+    }
   }
-  BatchMemory(const BatchMemory&) = delete;
-  BatchMemory& operator=(const BatchMemory&) = delete;
+  EntityBlocks(const EntityBlocks&) = delete;
+  EntityBlocks& operator=(const EntityBlocks&) = delete;
 
-  void* host() const { return host_; }
-  void* device() const { return device_; }
-  void upload() {
-    if (device_ != host_) runtime_.copy_from_host(device_, host_, bytes_);
+  // Appends the rows of `count` entities to z and, where the scorer has such, to ranking.
+  void run(BatchAssembler<T>& assembler, int64_t count, std::vector<float>& z,
+           std::vector<float>& ranking) {
+    const std::array<std::vector<float>*, 2> all = {&z, &ranking};
+    for (int64_t first = 0; first < count; first += kBlockRows) {
+      Block& block = blocks_[static_cast<std::size_t>(first / kBlockRows) % blocks_.size()];
+      finish(block, all);
+      block.filled = std::min(kBlockRows, count - first);
+      assembler.assemble_entities(domain_, side_, first, block.filled, kBlockRows,
+                                  side_of(block.host));
+      start(block);
+    }
+    const std::size_t next = static_cast<std::size_t>((count + kBlockRows - 1) / kBlockRows);
+    for (std::size_t i = 0; i < blocks_.size(); ++i) {
+      finish(blocks_[(next + i) % blocks_.size()], all);
+    }
   }
 
  private:
-  DeviceRuntime& runtime_;
-  std::size_t bytes_;
-  void* host_;
-  void* device_;
+  struct Rows {
+    Tensor<T, 2> device;
+    T* host;
+  };
+  struct Block {
+    void* host = nullptr;
+    void* device = nullptr;
+    std::vector<Rows> rows;  // of Z, and to rank with
+    int64_t filled = 0;      // with entities; 0: nothing is under way
+    std::uint64_t done = 0;  // mark behind the copies of its rows
+  };
+
+  bool is_gpu() const { return context_.device() != DeviceKind::cpu; }
+  SideBatch<T> side_of(void* memory) const {
+    return layout_.at(memory).domain[domain_].side[side_];
+  }
+  void add_rows(Block& block, int64_t columns) {
+    Tensor<T, 2> device(context_, {kBlockRows, columns});
+    auto* host = static_cast<T*>(context_.runtime().allocate_host(device.bytes()));
+    block.rows.push_back({std::move(device), host});
+  }
+
+  void start(Block& block) {
+    DeviceRuntime& runtime = context_.runtime();
+    if (is_gpu()) runtime.copy_from_host(block.device, block.host, layout_.bytes());
+    model_.embed(context_, domain_, side_, side_of(block.device), block.rows[0].device.view());
+    if (block.rows.size() > 1) {
+      model_.scorer().ranking_rows(context_, side_, block.rows[0].device.view(),
+                                   block.rows[1].device.view());
+    }
+    for (const Rows& rows : block.rows) {
+      runtime.copy_to_host(rows.host, rows.device.view().data, rows.device.bytes());
+    }
+    block.done = runtime.mark();
+  }
+
+  void finish(Block& block, const std::array<std::vector<float>*, 2>& all) {
+    if (block.filled == 0) return;
+    context_.runtime().wait_for(block.done);
+    for (std::size_t i = 0; i < block.rows.size(); ++i) {
+      const Rows& rows = block.rows[i];
+      all[i]->insert(all[i]->end(), rows.host, rows.host + block.filled * rows.device.shape()[1]);
+    }
+    block.filled = 0;
+  }
+
+  Context& context_;
+  const Cfaa<T>& model_;
+  BatchLayout<T> layout_;
+  std::size_t domain_, side_;
+  std::array<Block, 2> blocks_;
 };
+
+// Of a batch of one side's entities.
+BatchShape entity_shape(BatchShape shape, std::size_t domain, std::size_t side) {
+  shape.n = kBlockRows;
+  shape.negatives = {0, 0};
+  shape.used = {domain == kSource, domain == kTarget};
+  shape.id_rows[domain][1 - side] = shape.history_rows[domain][1 - side] = 0;
+  return shape;
+}
 
 // Rows of some users, from host memory to the device.
 Tensor<float, 2> gather(Context& context, std::span<const int32_t> rows, const float* array,
@@ -208,37 +293,16 @@ class MlpBlocks {
 template <class T>
 DomainEmbeddings embed_domain(Context& context, const Cfaa<T>& model, BatchAssembler<T>& assembler,
                               std::size_t domain) {
-  BatchShape shape = assembler.shape();
-  shape.n = kBlockRows;
-  shape.negatives = {0, 0};
-  shape.used = {domain == kSource, domain == kTarget};
-  const BatchLayout<T> layout(shape);
-  BatchMemory memory(context, layout.bytes());
   DomainEmbeddings result;
   result.dim = model.options().z_columns();
   result.ranking_dim = model.scorer().ranking_columns();
-  const Tensor<T, 2> z(context, {kBlockRows, result.dim});
-  const Tensor<T, 2> ranking(context, {kBlockRows, std::max<int64_t>(result.ranking_dim, 1)});
-  const auto append = [](const Tensor<T, 2>& block, int64_t rows, std::vector<float>& all) {
-    const std::vector<T> values = block.to_host();
-    all.insert(all.end(), values.begin(), values.begin() + rows * block.shape()[1]);
-  };
   for (std::size_t side = 0; side < 2; ++side) {
     const int64_t count = assembler.count(domain, side);
     result.count[side] = count;
     result.z[side].reserve(static_cast<std::size_t>(count * result.dim));
-    for (int64_t first = 0; first < count; first += kBlockRows) {
-      const int64_t rows = std::min(kBlockRows, count - first);
-      assembler.assemble_entities(domain, side, first, rows, kBlockRows,
-                                  layout.at(memory.host()).domain[domain].side[side]);
-      memory.upload();
-      model.embed(context, domain, side, layout.at(memory.device()).domain[domain].side[side],
-                  z.view());
-      append(z, rows, result.z[side]);
-      if (result.ranking_dim == 0) continue;
-      model.scorer().ranking_rows(context, side, z.view(), ranking.view());
-      append(ranking, rows, result.ranking[side]);
-    }
+    EntityBlocks<T> blocks(context, model, entity_shape(assembler.shape(), domain, side), domain,
+                           side);
+    blocks.run(assembler, count, result.z[side], result.ranking[side]);
   }
   return result;
 }
