@@ -7,6 +7,7 @@
 #include <filesystem>
 
 #include "host/core/error.h"
+#include "host/core/log.h"
 #include "host/encoder/sentence_transformer.h"
 #include "host/io/mapped_file.h"
 
@@ -39,7 +40,7 @@ std::string tokenizer_hash(const std::string& directory) {
 }
 
 LoadedModel::LoadedModel(const EmbedOptions& options, Context& context)
-    : precision_(name_of(options.precision)) {
+    : precision_(name_of(network_precision(options.precision, context.device()))) {
   if (options.model.empty()) {
     throw Error(
         "--model is needed: the folder of a Hugging Face model (tools/get_model minilm "
@@ -48,7 +49,10 @@ LoadedModel::LoadedModel(const EmbedOptions& options, Context& context)
   EncoderOptions wanted;
   wanted.layer = options.layer;
   wanted.pooling = options.pooling;
-  wanted.precision = options.precision;
+  wanted.precision = network_precision(options.precision, context.device());
+  if (options.precision == PrecisionChoice::automatic && context.device() == DeviceKind::cuda) {
+    log_once("matrix products are in f16, as is usual on a GPU; --precision f32 asks for float");
+  }
   wanted.max_length = options.max_length;
   wanted.batch_tokens = options.batch_tokens;
   if (context.device() == DeviceKind::cuda) {

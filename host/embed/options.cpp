@@ -7,11 +7,12 @@ namespace {
 
 const std::vector<std::pair<std::string, Pooling>> kPoolings = {
     {"mean", Pooling::mean}, {"cls", Pooling::cls}, {"max", Pooling::max}};
-const std::vector<std::pair<std::string, NetworkPrecision>> kPrecisions = {
-    {"f32", NetworkPrecision::f32},
-    {"tf32", NetworkPrecision::tf32},
-    {"f16", NetworkPrecision::f16},
-    {"bf16", NetworkPrecision::bf16}};
+const std::vector<std::pair<std::string, PrecisionChoice>> kPrecisions = {
+    {"auto", PrecisionChoice::automatic},
+    {"f32", PrecisionChoice::f32},
+    {"tf32", PrecisionChoice::tf32},
+    {"f16", PrecisionChoice::f16},
+    {"bf16", PrecisionChoice::bf16}};
 
 }  // namespace
 
@@ -19,6 +20,22 @@ std::string name_of(Pooling pooling) {
   const auto found = std::find_if(kPoolings.begin(), kPoolings.end(),
                                   [&](const auto& named) { return named.second == pooling; });
   return found->first;
+}
+
+NetworkPrecision network_precision(PrecisionChoice choice, DeviceKind device) {
+  switch (choice) {
+    case PrecisionChoice::automatic:
+      return device == DeviceKind::cuda ? NetworkPrecision::f16 : NetworkPrecision::f32;
+    case PrecisionChoice::f32:
+      return NetworkPrecision::f32;
+    case PrecisionChoice::tf32:
+      return NetworkPrecision::tf32;
+    case PrecisionChoice::f16:
+      return NetworkPrecision::f16;
+    case PrecisionChoice::bf16:
+      return NetworkPrecision::bf16;
+  }
+  return NetworkPrecision::f32;
 }
 
 OptionSet embed_option_set(EmbedOptions& options) {
@@ -32,7 +49,8 @@ OptionSet embed_option_set(EmbedOptions& options) {
           "whatever else is asked for",
           {{"encoder", ModelForm::encoder},
            {"sentence-transformers", ModelForm::sentence_transformers}});
-  set.add("precision", options.precision, "of the matrix products", kPrecisions);
+  set.add("precision", options.precision,
+          "of the matrix products; auto: f16 on a GPU, f32 on the CPU", kPrecisions);
   set.add("max_length", options.max_length,
           "tokens of a sentence at most, longer ones are cut; 0: what the model allows",
           between(0, 1 << 20));
