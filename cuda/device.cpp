@@ -13,6 +13,7 @@
 namespace cfaa::cuda {
 namespace {
 
+constexpr int kSlowDouble = 16;  // times float; 2 on GPUs for computing, 64 on those for graphics
 constexpr int kOldestMajor = 8;  // the kernels are compiled for sm_80 and later
 
 // What NVIDIA recommends: 4 MiB, and 32 MiB from Hopper on.
@@ -53,6 +54,9 @@ std::unique_ptr<DeviceRuntime> make_runtime(int gpu) {
 Device::Device(int gpu) {
   CFAA_CUDA_CHECK(cudaSetDevice(gpu));
   CFAA_CUDA_CHECK(cudaGetDeviceProperties(&properties_, gpu));
+  int ratio = 0;
+  CFAA_CUDA_CHECK(cudaDeviceGetAttribute(&ratio, cudaDevAttrSingleToDoublePrecisionPerfRatio, gpu));
+  slow_double_ = ratio >= kSlowDouble;
   use_lane(0);
 #ifdef CFAA_EMULATED
   watches_memory_ = !emulator::merged_arena();

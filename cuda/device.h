@@ -82,6 +82,11 @@ class Device final : public DeviceRuntime {
     return properties_.sharedMemPerBlockOptin - 1024;
   }
 
+  // Whether double takes many times as long as float, as on graphics cards.
+  bool has_slow_double() const {
+    return slow_double_;
+  }
+
   // Made on first use, bound to stream(). The workspace of cuBLAS is set, so that a call captured
   // in a graph allocates nothing.
   cublasHandle_t blas();
@@ -103,6 +108,7 @@ class Device final : public DeviceRuntime {
 
  private:
   cudaDeviceProp properties_{};
+  bool slow_double_ = false;
   struct Lane {
     cudaStream_t stream = nullptr;
     cublasHandle_t blas = nullptr;

@@ -14,7 +14,11 @@ namespace cfaa::cuda {
 // device, bounds the singular values from below. `steps` is fixed, so that a graph can hold them: 9
 // reach a condition of 4,000 at n = 300 and 12 of 250,000. Where they do not suffice, or x holds
 // NaN, FaultCode::not_converged is latched. Contiguous.
+//
+// With `Steps::in_float` all steps but the last are: x has float's error times its condition then,
+// whatever the last one mends of U's orthogonality.
+enum class Steps { in_double, in_float };
 void polar_factor(Context& context, View<double, 3> x, const double* least, std::size_t steps,
-                  FaultSite site);
+                  FaultSite site, Steps arithmetic = Steps::in_double);
 
 }  // namespace cfaa::cuda

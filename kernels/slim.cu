@@ -186,6 +186,7 @@ void slim(Context& context, std::span<const MatrixView<const T>> sets, const Sli
   launch(stream, start_sets, per_set, block, 0, gram.data, d, options.nu,
          options.nu_scale == NuScale::relative, result.nu.data, result.rounds.data, stopped.data);
 
+  const bool floats = options.solver == Solver::gemm && has_float_steps<T>(context);
   for (int64_t round = 0; round < options.iterations; ++round) {
     const bool first = round == 0, last = round + 1 == options.iterations;
     // Theta = (Z'Z + nu Xi)^-1
@@ -217,7 +218,7 @@ void slim(Context& context, std::span<const MatrixView<const T>> sets, const Sli
     gemm<double>(device, Transpose::no, Transpose::yes, 1, result.b, result.b, 0, product);
     launch(stream, row_residual, per_row, block, 0, first ? nullptr : result.xi.data, result.b.data,
            product.data, result.gamma.data, result.nu.data, options.step, d, residual.data);
-    slim_penalty(context, options, product, roots, last ? View<double, 3>() : next_xi);
+    slim_penalty(context, options, product, roots, last ? View<double, 3>() : next_xi, floats);
     close(residual.data, roots.data);
   }
 }

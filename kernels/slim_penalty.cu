@@ -12,9 +12,12 @@
 
 #include "kernels/slim_penalty.cuh"
 
+#include <type_traits>
+
 #include "cuda/blas.h"
 #include "cuda/launch.h"
 #include "cuda/solver.h"
+#include "host/core/log.h"
 #include "kernels/block.cuh"
 #include "kernels/cholesky.cuh"
 #include "kernels/elementwise.cuh"
@@ -107,7 +110,7 @@ void by_eigenvectors(Context& context, const SlimOptions& options, View<double, 
 }
 
 void by_products(Context& context, const SlimOptions& options, View<double, 3> bb,
-                 MatrixView<double> roots, View<double, 3> xi) {
+                 MatrixView<double> roots, View<double, 3> xi, Steps steps) {
   Device& device = device_of(context);
   const cudaStream_t stream = device.stream();
   const int64_t s = bb.shape[0], n = bb.shape[1];
@@ -122,7 +125,7 @@ void by_products(Context& context, const SlimOptions& options, View<double, 3> b
          bb.data, least.data);
   blocked_cholesky<double>(context, bb, inverse_factor, FaultSite::slim_penalty);
   device.copy(u.data, bb.data, static_cast<std::size_t>(bb.size()) * sizeof(double));
-  polar_factor(context, u, least.data, kPolarSteps, FaultSite::slim_penalty);
+  polar_factor(context, u, least.data, kPolarSteps, FaultSite::slim_penalty, steps);
   launch(stream, row_products, dim3(static_cast<unsigned>(n), sets), dim3(kThreads), 0, u.data,
          bb.data, d, roots.data);
   if (xi.data == nullptr) return;
@@ -133,10 +136,21 @@ void by_products(Context& context, const SlimOptions& options, View<double, 3> b
 
 }  // namespace
 
+template <class T>
+bool has_float_steps(Context& context) {
+  if (std::is_same_v<T, double> || !device_of(context).has_slow_double()) return false;
+  log_once(
+      "double is slow on this GPU: the products behind SLIM's penalty are in float, with a "
+      "correction in double");
+  return true;
+}
+template bool has_float_steps<float>(Context&);
+template bool has_float_steps<double>(Context&);
+
 void slim_penalty(Context& context, const SlimOptions& options, View<double, 3> bb,
-                  MatrixView<double> roots, View<double, 3> xi) {
+                  MatrixView<double> roots, View<double, 3> xi, bool float_steps) {
   if (options.solver == Solver::gemm) {
-    by_products(context, options, bb, roots, xi);
+    by_products(context, options, bb, roots, xi, float_steps ? Steps::in_float : Steps::in_double);
   } else {
     by_eigenvectors(context, options, bb, roots, xi);
   }

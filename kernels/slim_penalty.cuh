@@ -8,9 +8,13 @@
 
 namespace cfaa::cuda {
 
+// Whether its steps on this device are in float: where double is slow, and T is float.
+template <class T>
+bool has_float_steps(Context& context);
+
 // From bb = BB' (S, D, D), which is destroyed: `roots` (S, D), whose rows sum to Tr(A^(1/2)), and,
 // unless its data is null, xi (S, D, D) = 2 A^(-1/2). What fails is latched.
 void slim_penalty(Context& context, const SlimOptions& options, View<double, 3> bb,
-                  MatrixView<double> roots, View<double, 3> xi);
+                  MatrixView<double> roots, View<double, 3> xi, bool float_steps);
 
 }  // namespace cfaa::cuda

@@ -6,6 +6,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 
@@ -14,9 +16,13 @@
 #include "cuda/polar_polynomials.h"
 #include "host/core/error.h"
 #include "host/core/tensor.h"
+#include "host/ops/horizontal_loss.h"
 #include "kernels/cholesky.cuh"
 #include "tests/compare.h"
 #include "tests/on_cuda.h"
+#if CFAA_EMULATED
+#include "emulator/control.h"
+#endif
 
 namespace cfaa::test {
 namespace {
@@ -104,6 +110,71 @@ TEST_F(PolarFactor, IsTheOrthogonalPart) {
     }
   }
 }
+
+// An error of float's rounding times the condition, and orthogonal all the same.
+TEST_F(PolarFactor, IsTheOrthogonalPartNearlyWithStepsInFloat) {
+  for (const int64_t n : {1, 2, 33, 65}) {
+    for (const double condition : {1.0, 30.0, 490.0}) {
+      const Matrix expected = orthogonal(n, 5);
+      const Tensor<double, 3> x = upload(context(), {1e3 * (expected * positive(n, condition, 1))});
+      const Tensor<double, 1> least(context(), {1}, std::vector<double>{1e3 / condition}.data());
+
+      cuda::polar_factor(context(), x, least.view().data, 9, FaultSite::slim_penalty,
+                         cuda::Steps::in_float);
+
+      EXPECT_EQ(fault_of(context()), "");
+      Matrix found = expected;
+      found.values = to_host(context(), x.view()[0]);
+      EXPECT_TRUE(close(found.values, expected.values, 1e-7 * (5 + condition)));
+      double largest = 0;
+      for (int64_t i = 0; i < n; ++i) {
+        for (int64_t j = 0; j < n; ++j) {
+          double product = i == j ? -1 : 0;
+          for (int64_t k = 0; k < n; ++k) product += found(k, i) * found(k, j);
+          largest = std::max(largest, std::abs(product));
+        }
+      }
+      EXPECT_LT(largest, 1e-11);
+    }
+  }
+}
+
+#if CFAA_EMULATED
+struct LossAndGradients {
+  std::vector<float> loss, source, target;
+};
+
+LossAndGradients horizontal_on(emulator::Architecture architecture) {
+  emulator::set_architecture(architecture);
+  const auto context = make_context("cuda", {.threads = 2});
+  emulator::set_architecture(emulator::Architecture::sm_80);
+  const std::array<int64_t, 2> shape = {80, 48};
+  const Tensor<float, 2> source(*context, shape, normal<float>(80 * 48, 1).data()),
+      target(*context, shape, normal<float>(80 * 48, 2, 0.5, 2).data());
+  Tensor<float, 2> of_source(*context, shape), of_target(*context, shape);
+  of_source.fill_zero();
+  of_target.fill_zero();
+  const EmbeddingPair<float> pair{source.view(), target.view()};
+  const GradientPair<float> gradient{of_source.view(), of_target.view()};
+  const Arena::Scope scope(context->scratch());
+  const auto forward = horizontal_loss<float>(*context, {&pair, 1}, {});
+  horizontal_loss_backward<float>(*context, {&pair, 1}, {}, forward, 1, {&gradient, 1});
+  LossAndGradients found{to_host(*context, forward.loss), of_source.to_host(), of_target.to_host()};
+  context->check_faults();
+  return found;
+}
+
+TEST(SlowDouble, TakesStepsInFloatWithinTheLosssTolerance) {
+  const LossAndGradients exact = horizontal_on(emulator::Architecture::sm_80);
+
+  const LossAndGradients found = horizontal_on(emulator::Architecture::sm_120);
+
+  EXPECT_NE(found.source, exact.source) << "the steps were in double";
+  EXPECT_TRUE(close(found.loss, exact.loss, 1e-6));
+  EXPECT_TRUE(close(found.source, exact.source, 2e-5));
+  EXPECT_TRUE(close(found.target, exact.target, 2e-5));
+}
+#endif
 
 TEST_F(PolarFactor, LatchesWhatItsStepsDoNotReach) {
   const Matrix good = orthogonal(20, 1), bad = orthogonal(20, 3) * positive(20, 1e9, 1);

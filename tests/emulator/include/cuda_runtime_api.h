@@ -97,6 +97,7 @@ enum cudaDeviceAttr {
   cudaDevAttrComputeCapabilityMinor = 76,
   cudaDevAttrMaxSharedMemoryPerMultiprocessor = 81,
   cudaDevAttrMaxRegistersPerMultiprocessor = 82,
+  cudaDevAttrSingleToDoublePrecisionPerfRatio = 87,
   cudaDevAttrMaxSharedMemoryPerBlockOptin = 97
 };
 

@@ -18,13 +18,13 @@ constexpr std::size_t KiB = 1024;
 Limits limits_of(Architecture architecture) {
   switch (architecture) {
     case Architecture::sm_90:
-      return {"sm_90", 9, 0, 1024, 48 * KiB, 227 * KiB, 228 * KiB, 2048, 32, 132, 50 << 20};
+      return {"sm_90", 9, 0, 1024, 48 * KiB, 227 * KiB, 228 * KiB, 2048, 32, 132, 50 << 20, 2};
     case Architecture::sm_120:
-      return {"sm_120", 12, 0, 1024, 48 * KiB, 99 * KiB, 100 * KiB, 1536, 24, 170, 96 << 20};
+      return {"sm_120", 12, 0, 1024, 48 * KiB, 99 * KiB, 100 * KiB, 1536, 24, 170, 96 << 20, 64};
     case Architecture::sm_80:
       break;
   }
-  return {"sm_80", 8, 0, 1024, 48 * KiB, 163 * KiB, 164 * KiB, 2048, 32, 108, 40 << 20};
+  return {"sm_80", 8, 0, 1024, 48 * KiB, 163 * KiB, 164 * KiB, 2048, 32, 108, 40 << 20, 2};
 }
 
 thread_local cudaError_t last_error = cudaSuccess;
@@ -292,6 +292,9 @@ cudaError_t cudaDeviceGetAttribute(int* value, enum cudaDeviceAttr attr, int dev
       break;
     case cudaDevAttrMaxThreadsPerMultiProcessor:
       *value = prop.maxThreadsPerMultiProcessor;
+      break;
+    case cudaDevAttrSingleToDoublePrecisionPerfRatio:
+      *value = settings().limits.single_to_double;
       break;
     case cudaDevAttrComputeCapabilityMajor:
       *value = prop.major;

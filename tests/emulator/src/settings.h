@@ -23,6 +23,7 @@ struct Limits {
   int max_blocks_per_multiprocessor;
   int multiprocessors;
   int l2_bytes;
+  int single_to_double;  // speed of float over that of double
 };
 
 struct Settings {
