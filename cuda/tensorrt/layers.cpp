@@ -91,8 +91,12 @@ std::vector<std::byte> converted(const Weights& weights, const std::byte* from, 
 }  // namespace
 
 TensorRTLayers::TensorRTLayers(nvinfer1::INetworkDefinition& network, TensorRTLog& log,
-                               NetworkPrecision precision, int64_t max_length)
-    : network_(network), log_(log), compute_(type_of(precision)), max_length_(max_length) {}
+                               NetworkPrecision precision, int64_t max_length, KeyPadding padding)
+    : network_(network),
+      log_(log),
+      compute_(type_of(precision)),
+      max_length_(max_length),
+      padding_(padding) {}
 
 // Dimensions of one name are equal at run time, which tells TensorRT where nothing is broadcast.
 TensorRTLayers::Tensor& TensorRTLayers::input(const char* name,
@@ -287,7 +291,14 @@ TensorRTLayers::Tensor& TensorRTLayers::attention(Tensor& q, Tensor& k, Tensor& 
   nvinfer1::IAttention* made = network_.addAttention(query, key, value, softmax, false);
 #endif
   nvinfer1::IAttention& attention = required(made, log_, "add attention");
-  require(attention.setMask(attention_mask()), log_, "mask attention");
+  if (padding_ == KeyPadding::mask) {
+    require(attention.setMask(attention_mask()), log_, "mask attention");
+  }
+#if NV_TENSORRT_MAJOR >= 11
+  if (padding_ == KeyPadding::lengths) {
+    require(attention.setKeyValueLengths(&lengths()), log_, "tell attention the lengths");
+  }
+#endif
   require(attention.setDecomposable(true), log_, "make attention decomposable");
 
   // (B, heads, S, d) -> (B, S, heads, d) -> (B, S, H)

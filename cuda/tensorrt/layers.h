@@ -30,6 +30,12 @@ inline constexpr const char* kLengths = "lengths";
 inline constexpr const char* kPositions = "positions";
 inline constexpr const char* kVectors = "vectors";
 
+// How attention is told which keys are padding: by each text's length, or by a mask (B, 1, S, S).
+// TensorRT 10 knows the mask alone.
+enum class KeyPadding { lengths, mask };
+inline constexpr KeyPadding kKeyPadding =
+    NV_TENSORRT_MAJOR >= 11 ? KeyPadding::lengths : KeyPadding::mask;
+
 class TensorRTLayers {
  public:
   using Tensor = nvinfer1::ITensor;
@@ -37,7 +43,7 @@ class TensorRTLayers {
 
   // Weights converted to the compute type live here, so this object must outlive the build.
   TensorRTLayers(nvinfer1::INetworkDefinition& network, TensorRTLog& log,
-                 NetworkPrecision precision, int64_t max_length);
+                 NetworkPrecision precision, int64_t max_length, KeyPadding padding);
 
   Tensor& ids();
 
@@ -82,6 +88,7 @@ class TensorRTLayers {
   TensorRTLog& log_;
   Type compute_;
   int64_t max_length_;
+  KeyPadding padding_;
   std::map<std::string, Tensor*> inputs_;
   std::map<std::pair<Tensor*, Type>, Tensor*> casts_;
   Tensor* token_mask_ = nullptr;

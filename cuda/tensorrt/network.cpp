@@ -181,7 +181,11 @@ class TensorRTBuilder final : public NetworkBuilder {
 
   EngineIdentity identity(Node output);
   std::unique_ptr<nvinfer1::IHostMemory> build_engine(Node output, const EngineCache& cache,
-                                                      const EngineIdentity& identity);
+                                                      const EngineIdentity& identity,
+                                                      KeyPadding padding);
+  // With a mask where TensorRT builds none with the texts' lengths.
+  std::unique_ptr<nvinfer1::IHostMemory> build_some_engine(Node output, const EngineCache& cache,
+                                                           const EngineIdentity& identity);
   void add_profiles(nvinfer1::IBuilder& builder, nvinfer1::INetworkDefinition& network,
                     nvinfer1::IBuilderConfig& config, const std::vector<LengthBucket>& buckets);
 
@@ -227,8 +231,10 @@ void TensorRTBuilder::add_profiles(nvinfer1::IBuilder& builder,
   }
 }
 
-std::unique_ptr<nvinfer1::IHostMemory> TensorRTBuilder::build_engine(
-    Node output, const EngineCache& cache, const EngineIdentity& identity) {
+std::unique_ptr<nvinfer1::IHostMemory> TensorRTBuilder::build_engine(Node output,
+                                                                     const EngineCache& cache,
+                                                                     const EngineIdentity& identity,
+                                                                     KeyPadding padding) {
   std::unique_ptr<nvinfer1::ITimingCache> timings;  // outlives the builder, as TensorRT asks
   auto builder = owned(nvinfer1::createInferBuilder(*log_), *log_, "start its builder");
 #if NV_TENSORRT_MAJOR >= 11
@@ -238,7 +244,7 @@ std::unique_ptr<nvinfer1::IHostMemory> TensorRTBuilder::build_engine(
       1u << static_cast<int>(nvinfer1::NetworkDefinitionCreationFlag::kSTRONGLY_TYPED);
 #endif
   auto network = owned(builder->createNetworkV2(flags), *log_, "make a network");
-  TensorRTLayers layers(*network, *log_, options_.precision, options_.max_length);
+  TensorRTLayers layers(*network, *log_, options_.precision, options_.max_length, padding);
   Values values;
   for (const Operation& operation : operations_) {
     values.push_back(&operation.emit(values, layers));
@@ -274,6 +280,19 @@ std::unique_ptr<nvinfer1::IHostMemory> TensorRTBuilder::build_engine(
   return engine;
 }
 
+std::unique_ptr<nvinfer1::IHostMemory> TensorRTBuilder::build_some_engine(
+    Node output, const EngineCache& cache, const EngineIdentity& identity) {
+  try {
+    return build_engine(output, cache, identity, kKeyPadding);
+  } catch (const Error& error) {
+    if (kKeyPadding == KeyPadding::mask) throw;
+    log_info(fmt::format(
+        "attention is built with a mask, which takes more memory than the texts' lengths: {}",
+        error.what()));
+  }
+  return build_engine(output, cache, identity, KeyPadding::mask);
+}
+
 std::unique_ptr<NetworkEngine> TensorRTBuilder::build(Node output) {
   CFAA_ASSERT(known(output).rank == 2 && known(output).width > 0);
   const EngineIdentity identity = this->identity(output);
@@ -290,7 +309,7 @@ std::unique_ptr<NetworkEngine> TensorRTBuilder::build(Node output) {
   log_info(fmt::format("TensorRT {} builds the encoder's engine for {} in {}: this takes minutes",
                        identity.tensorrt, identity.gpu, name_of(identity.precision)));
   const Stopwatch watch;
-  const std::unique_ptr<nvinfer1::IHostMemory> built = build_engine(output, cache, identity);
+  const std::unique_ptr<nvinfer1::IHostMemory> built = build_some_engine(output, cache, identity);
   const std::span<const std::byte> bytes(static_cast<const std::byte*>(built->data()),
                                          built->size());
   const double seconds = watch.seconds();

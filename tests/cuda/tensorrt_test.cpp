@@ -191,6 +191,17 @@ TEST_F(TensorRT, SmallTypesStayCloseToHuggingFace) {
   }
 }
 
+#if CFAA_EMULATED
+TEST_F(TensorRT, AMaskServesWhereAttentionKnowsNoLengths) {
+  use(EncoderShape{}, {});
+  emulator::set_attention_lengths_refused(true);
+
+  expect_agreement(options(NetworkPrecision::f16), 0.999, 0.01);
+
+  emulator::set_attention_lengths_refused(false);
+}
+#endif
+
 TEST_F(TensorRT, TheBucketsAreThePowersOfTwoAndTheLargestLength) {
   const auto engine = build(options());
 

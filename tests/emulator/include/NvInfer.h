@@ -189,6 +189,7 @@ class INormalizationLayer : public ILayer {
 class IAttention : public INoCopy {
  public:
   virtual bool setMask(ITensor& mask) noexcept = 0;
+  virtual bool setKeyValueLengths(ITensor* lengths) noexcept = 0;
   virtual bool setDecomposable(bool decomposable) noexcept = 0;
   virtual bool getDecomposable() const noexcept = 0;
   virtual bool setName(char const* name) noexcept = 0;

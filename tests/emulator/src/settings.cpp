@@ -105,6 +105,9 @@ void set_library_capture_refused(bool cublas, bool tensorrt) {
   settings().refuse_blas_capture = cublas;
   settings().refuse_tensorrt_capture = tensorrt;
 }
+void set_attention_lengths_refused(bool refused) {
+  settings().refuse_attention_lengths = refused;
+}
 void set_tensorrt_version(int version) {
   settings().tensorrt_version = version;
 }

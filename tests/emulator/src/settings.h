@@ -36,6 +36,7 @@ struct Settings {
   bool merged_arena = false;
   bool refuse_blas_capture = false;
   bool refuse_tensorrt_capture = false;
+  bool refuse_attention_lengths = false;
   int tensorrt_version = 110100;
   std::size_t memory_limit = std::size_t{8} << 30;
   Counters counters;

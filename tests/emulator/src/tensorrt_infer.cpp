@@ -211,7 +211,12 @@ std::string infer_attention(const std::vector<Form>& in, Form& out) {
     }
   }
   if (!fits(k.dims.d[2], v.dims.d[2])) return "key and value differ in length";
-  if (in.size() > 3) {
+  if (in.size() > 3 && in[3].type == DataType::kINT32) {
+    const Dims& lengths = in[3].dims;
+    if (lengths.nbDims != 1 || !fits(lengths.d[0], q.dims.d[0])) {
+      return "lengths of shape " + describe(lengths) + " are not one for each of the batch";
+    }
+  } else if (in.size() > 3) {
     const Form& mask = in[3];
     if (mask.type != DataType::kBOOL && mask.type != q.type) {
       return std::string("a mask of type ") + name_of(mask.type) + " is neither Bool nor added";

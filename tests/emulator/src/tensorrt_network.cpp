@@ -103,6 +103,7 @@ class AttentionHandle final : public IAttention {
  public:
   AttentionHandle(Network& network, std::size_t index) : network_(network), index_(index) {}
   bool setMask(ITensor& mask) noexcept override;
+  bool setKeyValueLengths(ITensor* lengths) noexcept override;
   bool setDecomposable(bool decomposable) noexcept override;
   bool getDecomposable() const noexcept override;
   bool setName(char const* name) noexcept override;
@@ -301,6 +302,13 @@ bool AttentionHandle::setMask(ITensor& mask) noexcept {
   layer.inputs.push_back(index_of(mask));
   return network_.refresh(index_).empty();
 }
+// In the place of a mask; told apart by its type.
+bool AttentionHandle::setKeyValueLengths(ITensor* lengths) noexcept {
+  Layer& layer = network_.graph().layers[index_];
+  layer.inputs.resize(3);
+  if (lengths != nullptr) layer.inputs.push_back(index_of(*lengths));
+  return network_.refresh(index_).empty();
+}
 bool AttentionHandle::setDecomposable(bool decomposable) noexcept {
   network_.graph().layers[index_].flag = decomposable;
   return true;
@@ -386,6 +394,12 @@ std::string Network::finish(Graph& out) const {
   if (std::string why = infer_all(out, forms); !why.empty()) return why;
   // As if kernels were fused for the small types and the usual sizes only.
   for (const Layer& layer : out.layers) {
+    const bool has_lengths =
+        layer.inputs.size() > 3 &&
+        forms[static_cast<std::size_t>(layer.inputs[3])].type == DataType::kINT32;
+    if (layer.kind == Kind::attention && has_lengths && settings().refuse_attention_lengths) {
+      return "there is no kernel for " + layer.name + " with lengths, as asked for";
+    }
     if (layer.kind != Kind::attention || layer.flag) continue;
     const Form& query = forms[static_cast<std::size_t>(layer.inputs[0])];
     const std::int64_t head = query.dims.d[3];

@@ -356,21 +356,26 @@ void normalize(const Layer& layer, const Inputs& in, Value& out) {
   });
 }
 
-// softmax(Q K' [masked]) V: no scaling. The scores are in float; the probabilities, as operands of
-// the second product, in the type of the inputs.
+// softmax(Q K' [masked]) V, of the first lengths[b] keys where lengths are given: no scaling. The
+// scores are in float; the probabilities, as operands of the second product, in the type of the
+// inputs.
 void attend(const Inputs& in, Value& out, bool tf32) {
   const Dims &q = in[0]->form.dims, &k = in[1]->form.dims;
   const std::int64_t batch = q.d[0], heads = q.d[1], queries = q.d[2], width = q.d[3];
   const std::int64_t keys = k.d[2];
   const std::vector<float> query = operands(*in[0], tf32), key = operands(*in[1], tf32),
                            value = operands(*in[2], tf32);
-  const Value* mask = in.size() > 3 ? in[3] : nullptr;
+  const Value* fourth = in.size() > 3 ? in[3] : nullptr;
+  const bool has_lengths = fourth != nullptr && fourth->form.type == DataType::kINT32;
+  const Value* mask = has_lengths ? nullptr : fourth;
   std::vector<float> scores(static_cast<std::size_t>(queries * keys));
   for (std::int64_t b = 0; b < batch; ++b) {
     for (std::int64_t h = 0; h < heads; ++h) {
       const std::int64_t pair = b * heads + h;
       multiply(false, true, queries, keys, width, query.data() + pair * queries * width,
                key.data() + pair * keys * width, scores.data());
+      const std::int64_t length = has_lengths ? fourth->whole[static_cast<std::size_t>(b)] : keys;
+      if (length > keys) fail("TensorRT: attention was given a length beyond its keys");
       std::int64_t at_mask = 0;
       if (mask != nullptr) {
         const Dims& m = mask->form.dims;
@@ -388,6 +393,7 @@ void attend(const Inputs& in, Value& out, bool tf32) {
               row[j] = -std::numeric_limits<float>::infinity();
             }
           }
+          if (j >= length) row[j] = -std::numeric_limits<float>::infinity();
           largest = std::max(largest, row[j]);
         }
         for (std::int64_t j = 0; j < keys; ++j) total += row[j] = std::exp(row[j] - largest);

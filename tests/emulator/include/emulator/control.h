@@ -41,6 +41,9 @@ bool merged_arena();
 // error and invalidates the capture, as some drivers do.
 void set_library_capture_refused(bool cublas, bool tensorrt = false);
 
+// From now on TensorRT builds no engine whose attention is told the keys' lengths.
+void set_attention_lengths_refused(bool refused);
+
 // What getInferLibVersion answers, and engines are marked with: 110100 (11.1.0) unless told
 // otherwise.
 void set_tensorrt_version(int version);
