@@ -16,7 +16,7 @@ namespace cfaa::cuda {
 // NaN, FaultCode::not_converged is latched. Contiguous.
 //
 // With `Steps::in_float` all steps but the last are: x has float's error times its condition then,
-// whatever the last one mends of U's orthogonality.
+// however orthogonal the last one makes U.
 enum class Steps { in_double, in_float };
 void polar_factor(Context& context, View<double, 3> x, const double* least, std::size_t steps,
                   FaultSite site, Steps arithmetic = Steps::in_double);

@@ -91,11 +91,26 @@ def microseconds(gpu, loops, passes, blocks):
 
 
 def batch_bytes(sizes):
-    """What a step copies: review vectors in fp32 and the lists of the histories, at capacity."""
-    rows = sizes["N"] * (1 + 1) + sizes["N"] * (1 + 4)  # negatives of the source, of the target
-    reviews = 2 * rows * (768 + 1) * 4
-    histories = 2 * rows * 100 * (4 + 4 + 4 + 4)  # index and weight, both ways round
+    """What a step copies: which reviews a row has, and the lists of the histories at capacity."""
+    reviews = 2 * batch_rows(sizes) * (4 + 4 + 4)
+    histories = 2 * batch_rows(sizes) * 100 * (4 + 4 + 4 + 4)  # index and weight, both ways round
     return reviews + histories
+
+
+def batch_rows(sizes):
+    """Rows of a side, of both domains: interactions and their negatives, 1 and 4."""
+    return sizes["N"] * (1 + 1) + sizes["N"] * (1 + 4)
+
+
+def review_bytes(sizes):
+    """Of an entity's sum in float, of one review in fp16, and of the vector that is made of them."""
+    return 2 * batch_rows(sizes) * 768 * (4 + 2 + 4)
+
+
+def tower_flops(sizes):
+    """Products of two layers, 769 inputs and D: forward, and of the weights; of the inputs once."""
+    d = sizes["D"]
+    return 2 * 2 * batch_rows(sizes) * (2 * 769 * d + 3 * d * d)
 
 
 def budget(nvcc, nvdisasm, root, sizes):
@@ -119,6 +134,13 @@ def budget(nvcc, nvdisasm, root, sizes):
 
     polar_flops = (2 * sizes["S"] * 9 + sizes["P"] * 12) * 3 * 2 * sizes["D"] ** 3
     polar_us = [1e6 * polar_flops / gpu["fp64_tensor"] for gpu in GPUS.values()]
+
+    products = {name: [1e6 * tower_flops(sizes) / gpu[name] for gpu in GPUS.values()]
+                for name in ("fp32_rate", "tf32_rate")}
+    towers_us = [550, 300]  # inferred for 0.1.0
+    faster_us = [all_of - slow + fast for all_of, slow, fast in
+                 zip(towers_us, products["fp32_rate"], products["tf32_rate"])]
+    review_us = [1e6 * review_bytes(sizes) / gpu["memory"] for gpu in GPUS.values()]
 
     size = batch_bytes(sizes)
     upload_us = [1e6 * size / gpu["link"] for gpu in GPUS.values()]
@@ -151,14 +173,24 @@ def budget(nvcc, nvdisasm, root, sizes):
          + ", so that the aim is out of reach on an A100"),
         ("batch upload", "device memory", "710 / 360", "hidden", pair(delivery_us),
          f"at most {size / 1e6:.1f} MB, were every history of full length, copied within the device; "
-         f"from the host they come during the step before, in {pair(upload_us)} at 25 and 50 GB/s"),
-        ("host assembly", "the host's threads", "15,000", "< 2,000", "not counted",
-         "during the step before, by all threads of the host; `cfaa_gpu bench` measures it on one "
-         "thread of the host at hand"),
-        ("towers, scorer", "fp32 pipe", "550 / 300", "300 / 150", "550 / 300",
-         "inferred: as in 0.1.0"),
+         f"from the host they come during the step before, in {pair(upload_us)} at 25 and 50 GB/s. "
+         f"Review vectors are no part of it: they are made on the device from what lies there, "
+         f"{review_bytes(sizes) / 1e6:.0f} MB, {pair(review_us)}"),
+        ("host assembly", "the host's threads", "15,000", "< 2,000", ASSEMBLY,
+         "during the step before, without the review vectors, by all threads of the host; the "
+         "figure is that of `docs/performance.md`, one thread of the host at hand"),
+        ("towers, scorer", "fp32 pipe", "550 / 300", "300 / 150", pair(towers_us),
+         f"inferred: as in 0.1.0, of which {pair(products['fp32_rate'])} are products at the peak; "
+         f"with `train.precision` tf32 or bf16, which reaches every layer of whole 16 bytes, these "
+         f"are {pair(products['tf32_rate'])}, and the part {pair(faster_us)}"),
         ("small nodes", "launches", "400-500", "150", "300-400",
          "inferred: one graph, as the log of a run says"),
+        ("step", "", "15,000-20,000 / 15,000", "3,000 / 2,000",
+         pair([polar + rest + typical + couplings + delivery + towers + 350
+               for polar, rest, typical, couplings, delivery, towers in
+               zip(polar_us, [340, 260], typical_us, sinkhorn_us, delivery_us, towers_us)]),
+         "the sum of the parts, as if none ran beside another; typical samples and Sinkhorn do run "
+         "beside the eigensolver and Cholesky, which leave multiprocessors idle"),
     ]
 
 

@@ -52,6 +52,7 @@ class StepRunner {
   // nothing that is learned.
   void rehearse(int64_t step);
 
+  const BatchShape& shape() const { return layout_.shape(); }
   const Replay& replay() const { return *replay_; }
   std::size_t bytes() const { return layout_.bytes(); }
   // No batch is being assembled when it returns: the assembler is free for other uses.

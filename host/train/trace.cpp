@@ -5,6 +5,7 @@
 #include <deque>
 #include <nlohmann/json.hpp>
 
+#include "host/core/columns.h"
 #include "host/core/error.h"
 #include "host/io/safetensors.h"
 
@@ -65,9 +66,16 @@ void write_trace(Context& context, const std::filesystem::path& directory, int64
   model.parameters().for_each([&](const std::string& name, MatrixView<T> array) {
     collector.add("before." + name, array);
   });
-  NamedArrays<T> arrays(model.parameters(),
-                        [&](const std::string& name, MatrixView<const T> array,
-                            VectorView<const int32_t>) { collector.add(name, array); });
+  // A tower's input ends with them, as they were made on the device.
+  const int64_t reviews = runner.shape().review_dim > 0 ? runner.shape().review_dim + 1 : 0;
+  NamedArrays<T> arrays(model.parameters(), [&](const std::string& name, MatrixView<const T> array,
+                                                VectorView<const int32_t>) {
+    collector.add(name, array);
+    if (reviews > 0 && name.starts_with("x.")) {
+      collector.add("batch." + name.substr(2) + ".review",
+                    columns(array, array.cols() - reviews, reviews));
+    }
+  });
   runner.run_observed(step, arrays);
   model.parameters().for_each(
       [&](const std::string& name, MatrixView<T> array) { collector.add("after." + name, array); });
@@ -93,10 +101,6 @@ void write_trace(Context& context, const std::filesystem::path& directory, int64
         const int64_t words = side.text.offset.data[side.text.offset.size() - 1];
         collector.add_host(name + ".text.offset", side.text.offset);
         collector.add_host(name + ".text.word", VectorView<int32_t>(side.text.word.data, {words}));
-      }
-      if (side.review.entity.data != nullptr) {
-        collector.add_host(name + ".review", side.review.entity);
-        collector.add_host(name + ".review.left_out", side.review.left_out);
       }
     }
   }

@@ -134,8 +134,8 @@ TEST_P(GroupedLinear, RoundsTheFactorsOfEveryProductAndNothingElse) {
   for (const int64_t inputs : {64, 65}) {
     for (const auto& [math, rounding] :
          {std::pair(MathMode::tf32, 2e-3), std::pair(MathMode::bf16, 1e-2)}) {
-      const std::vector<Tower<float>> towers = {random_layer<float>({40, 32, inputs}, 50),
-                                                random_layer<float>({64, 36, inputs}, 60)};
+      const std::vector<Tower<float>> towers = {random_layer<float>({40, inputs, 32}, 50),
+                                                random_layer<float>({64, inputs, 36}, 60)};
       const auto factors = rounded_towers(towers, math);
 
       const auto linear = run<float>(context(), towers, Activation::none, math, 0.5f, 4);
@@ -158,7 +158,7 @@ TEST_P(GroupedLinear, RoundsTheFactorsOfEveryProductAndNothingElse) {
 }
 
 TEST_P(GroupedLinear, OutputsOfUnevenWidthAreInFp32) {
-  const std::vector<Tower<float>> towers = {random_layer<float>({40, 31, 64}, 50)};
+  const std::vector<Tower<float>> towers = {random_layer<float>({40, 64, 31}, 50)};
 
   const auto found = run<float>(context(), towers, Activation::relu, MathMode::bf16, 0.5f, 4);
 
