@@ -15,12 +15,14 @@ import textwrap
 # Multiprocessors, clock, and warp instructions a clock and multiprocessor by pipe: fp32 (an add that
 # is not fused into a multiplication occupies it like one that is), integers and selections, special
 # functions, shared memory and shuffles, all. Then flop/s of double on tensor cores, bytes/s from the
-# host, and bytes/s of the device's memory.
+# host and of the device's memory, and flop/s of float and of TF32.
 GPUS = {
     "A100": {"processors": 108, "clock": 1.41e9, "fp32": 2, "alu": 2, "mufu": 0.5, "lds": 1,
-             "issue": 4, "fp64_tensor": 19.5e12, "link": 25e9, "memory": 1555e9},
+             "issue": 4, "fp64_tensor": 19.5e12, "link": 25e9, "memory": 1555e9,
+             "fp32_rate": 19.5e12, "tf32_rate": 156e12},
     "H100": {"processors": 132, "clock": 1.98e9, "fp32": 4, "alu": 2, "mufu": 0.5, "lds": 1,
-             "issue": 4, "fp64_tensor": 67e12, "link": 50e9, "memory": 3350e9},
+             "issue": 4, "fp64_tensor": 67e12, "link": 50e9, "memory": 3350e9,
+             "fp32_rate": 67e12, "tf32_rate": 494e12},
 }
 PIPES = {"fp32": r"(FADD|FMUL|FFMA|IMAD)\b", "mufu": r"MUFU\b", "lds": r"(LDS|STS|SHFL)\b",
          "alu": r"(FSEL|FMNMX|FSETP|SEL|ISETP|IADD3|IMNMX|LOP3|SHF|LEA|PLOP3|VIADD|VIMNMX)\b"}
@@ -176,9 +178,9 @@ def budget(nvcc, nvdisasm, root, sizes):
          f"from the host they come during the step before, in {pair(upload_us)} at 25 and 50 GB/s. "
          f"Review vectors are no part of it: they are made on the device from what lies there, "
          f"{review_bytes(sizes) / 1e6:.0f} MB, {pair(review_us)}"),
-        ("host assembly", "the host's threads", "15,000", "< 2,000", ASSEMBLY,
-         "during the step before, without the review vectors, by all threads of the host; the "
-         "figure is that of `docs/performance.md`, one thread of the host at hand"),
+        ("host assembly", "the host's threads", "15,000", "< 2,000", "not counted",
+         "during the step before, by all threads of the host, and without the review vectors since "
+         "those are made on the device; `cfaa_gpu bench` measures it on one thread of the host"),
         ("towers, scorer", "fp32 pipe", "550 / 300", "300 / 150", pair(towers_us),
          f"inferred: as in 0.1.0, of which {pair(products['fp32_rate'])} are products at the peak; "
          f"with `train.precision` tf32 or bf16, which reaches every layer of whole 16 bytes, these "
@@ -189,8 +191,9 @@ def budget(nvcc, nvdisasm, root, sizes):
          pair([polar + rest + typical + couplings + delivery + towers + 350
                for polar, rest, typical, couplings, delivery, towers in
                zip(polar_us, [340, 260], typical_us, sinkhorn_us, delivery_us, towers_us)]),
-         "the sum of the parts, as if none ran beside another; typical samples and Sinkhorn do run "
-         "beside the eigensolver and Cholesky, which leave multiprocessors idle"),
+         "the sum of the parts, as if none ran beside another. Half of it are floors, which no GPU "
+         "quite reaches; on the other hand typical samples and Sinkhorn run beside the eigensolver "
+         "and Cholesky, which leave multiprocessors idle"),
     ]
 
 
