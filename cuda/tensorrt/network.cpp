@@ -180,6 +180,7 @@ class TensorRTBuilder final : public NetworkBuilder {
   }
 
   EngineIdentity identity(Node output);
+  // Null where TensorRT refuses to build it with lengths; it must with a mask.
   std::unique_ptr<nvinfer1::IHostMemory> build_engine(Node output, const EngineCache& cache,
                                                       const EngineIdentity& identity,
                                                       KeyPadding padding);
@@ -271,8 +272,10 @@ std::unique_ptr<nvinfer1::IHostMemory> TensorRTBuilder::build_engine(Node output
     require(config->setTimingCache(*timings, false), *log_, "use a timing cache");
   }
 
-  auto engine = owned(builder->buildSerializedNetwork(*network, *config), *log_,
-                      "build the encoder's engine");
+  std::unique_ptr<nvinfer1::IHostMemory> engine(builder->buildSerializedNetwork(*network, *config));
+  if (engine == nullptr && padding == KeyPadding::mask) {
+    throw_refused(*log_, "build the encoder's engine");
+  }
   const std::unique_ptr<nvinfer1::IHostMemory> measured(config->getTimingCache()->serialize());
   if (measured != nullptr) {
     cache.keep_timings({static_cast<const std::byte*>(measured->data()), measured->size()});
@@ -282,14 +285,11 @@ std::unique_ptr<nvinfer1::IHostMemory> TensorRTBuilder::build_engine(Node output
 
 std::unique_ptr<nvinfer1::IHostMemory> TensorRTBuilder::build_some_engine(
     Node output, const EngineCache& cache, const EngineIdentity& identity) {
-  try {
-    return build_engine(output, cache, identity, kKeyPadding);
-  } catch (const Error& error) {
-    if (kKeyPadding == KeyPadding::mask) throw;
-    log_info(fmt::format(
-        "attention is built with a mask, which takes more memory than the texts' lengths: {}",
-        error.what()));
-  }
+  auto engine = build_engine(output, cache, identity, kKeyPadding);
+  if (engine != nullptr) return engine;
+  log_info(fmt::format(
+      "attention is built with a mask, which takes more memory than the texts' lengths: {}",
+      log_->take_error()));
   return build_engine(output, cache, identity, KeyPadding::mask);
 }
 
