@@ -54,6 +54,9 @@ void check_place(const fs::path& place, bool replace, const DirectoryKind& kind)
 void check_inputs(const fs::path& place, const std::vector<std::string>& inputs) {
   const fs::path real = fs::weakly_canonical(place);
   for (const std::string& input : inputs) {
+    // Nothing else lies in a folder: of a pipe, /dev/stdin leads to a name that is not there.
+    std::error_code ignored;
+    if (!fs::is_regular_file(input, ignored)) continue;
     const fs::path from_place = fs::weakly_canonical(input).lexically_relative(real);
     if (from_place.empty() || *from_place.begin() == "..") continue;
     throw Error(
