@@ -21,6 +21,7 @@ void run(const Arguments& arguments) {
   ExportRequest request;
   request.out = arguments.out;
   if (arguments.format == "safetensors") request.format = ExportFormat::safetensors;
+  if (arguments.format == "parquet") request.format = ExportFormat::parquet;
   if (arguments.as == "faiss") request.vectors = ExportVectors::inner_product;
   request.force = arguments.force;
   const ExportReport report = export_embeddings(*model, request);
@@ -37,8 +38,9 @@ void add_export(CLI::App& app) {
       app.add_subcommand("export", "the trained embeddings with their ids, and the scorer");
   command->add_option("run", arguments->run, "what train or 'baseline --out' wrote")->required();
   command->add_option("--out", arguments->out, "a directory")->required();
-  command->add_option("--format", arguments->format, "of the arrays")
-      ->check(CLI::IsMember({"npy", "safetensors"}))
+  command
+      ->add_option("--format", arguments->format, "of the arrays; parquet: tables of id and vector")
+      ->check(CLI::IsMember({"npy", "safetensors", "parquet"}))
       ->capture_default_str();
   command
       ->add_option("--as", arguments->as,

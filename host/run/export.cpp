@@ -9,6 +9,7 @@
 #include "host/io/atomic_file.h"
 #include "host/io/npy.h"
 #include "host/io/owned_output.h"
+#include "host/io/parquet.h"
 #include "host/io/safetensors.h"
 
 namespace cfaa {
@@ -33,6 +34,13 @@ void write_ids(const fs::path& path, const IdList& ids) {
   file.write("index\tid\n");
   for (int64_t i = 0; i < ids.size(); ++i) file.write(fmt::format("{}\t{}\n", i, ids[i]));
   file.commit();
+}
+
+void write_table(const fs::path& path, const Array& array, const IdList& ids) {
+  const auto& values = std::get<std::vector<float>>(array.values);
+  write_parquet(path.string(), ids.size(),
+                {{"id", [&](int64_t row) { return ids[row]; }},
+                 {"vector", {}, values.data(), array.shape.back()}});
 }
 
 const char* score_text(const ScorerArrays& scorer) {
@@ -164,18 +172,27 @@ Contents contents_of(RankingModel& model, const ExportRequest& request) {
 }  // namespace
 
 ExportReport export_embeddings(RankingModel& model, const ExportRequest& request) {
+  if (request.format == ExportFormat::parquet) require_parquet(request.out.string());
   const auto [arrays, ids, score, mlp_layers] = contents_of(model, request);
   ExportReport report{{}, score};
   const fs::path description = request.out / "scorer.json";
   const fs::path together = request.out / "embeddings.safetensors";
   const auto npy = [&](const Array& array) { return request.out / (array.name + ".npy"); };
   const auto tsv = [&](const Ids& of) { return request.out / (of.name + ".tsv"); };
+  // The ids of an array's rows where both go into one table, or null.
+  const auto table_ids = [&, &ids = ids](const Array& array) -> const IdList* {
+    for (const Ids& of : ids) {
+      if (request.format == ExportFormat::parquet && of.name == array.name) return of.ids;
+    }
+    return nullptr;
+  };
+  const auto table = [&](const Array& array) { return request.out / (array.name + ".parquet"); };
   for (const Ids& of : ids) report.files.push_back(tsv(of));
-  if (request.format == ExportFormat::npy) {
-    for (const Array& array : arrays) report.files.push_back(npy(array));
-  } else {
-    report.files.push_back(together);
+  for (const Array& array : arrays) {
+    if (request.format == ExportFormat::safetensors) continue;
+    report.files.push_back(table_ids(array) ? table(array) : npy(array));
   }
+  if (request.format == ExportFormat::safetensors) report.files.push_back(together);
   report.files.push_back(description);
 
   fs::create_directories(request.out);
@@ -184,12 +201,16 @@ ExportReport export_embeddings(RankingModel& model, const ExportRequest& request
   for (const Ids& of : ids) write_ids(tsv(of), *of.ids);
   SafetensorsWriter writer;
   for (const Array& array : arrays) {
+    if (const IdList* rows = table_ids(array)) {
+      write_table(table(array), array, *rows);
+      continue;
+    }
     std::visit(
         [&](const auto& values) {
-          if (request.format == ExportFormat::npy) {
-            write_npy(npy(array).string(), array.shape, values.data());
-          } else {
+          if (request.format == ExportFormat::safetensors) {
             writer.add(array.name, array.shape, values.data());
+          } else {
+            write_npy(npy(array).string(), array.shape, values.data());
           }
         },
         array.values);

@@ -16,7 +16,9 @@
 //
 // A run whose model is the residual of signals has both, unless its model counts for nothing.
 //
-// As .npy, or all arrays in one embeddings.safetensors.
+// As .npy, or all arrays in one embeddings.safetensors, or embeddings with their ids as tables of
+// the columns id (string) and vector (list of float32) in target_users.parquet and so on, and what
+// else there is as .npy.
 
 #include <filesystem>
 #include <string>
@@ -27,7 +29,7 @@
 
 namespace cfaa {
 
-enum class ExportFormat { npy, safetensors };
+enum class ExportFormat { npy, safetensors, parquet };  // parquet: where the build has Arrow
 
 // embeddings: the model's own, of which the scorer makes scores.
 // inner_product: such whose product is the score, for an index like faiss.IndexFlatIP. The

@@ -3,7 +3,7 @@
 #   bin/cfaa_gpu                   the program
 #   lib/libcfaa.a, lib/cmake/cfaa  the library and find_package(cfaa)
 #   include/cfaa                   its headers, #include <cfaa/run/recommend.h>
-#   lib/cfaa                       OpenVINO's libraries, which `embed` on the CPU needs
+#   lib/cfaa                       OpenVINO's libraries, which `embed` on the CPU needs, and Arrow's
 include(CMakePackageConfigHelpers)
 set(cfaa_cmake_dir ${CMAKE_INSTALL_LIBDIR}/cmake/cfaa)
 set(cfaa_private_dir ${CMAKE_INSTALL_LIBDIR}/cfaa)
@@ -33,9 +33,22 @@ if(OpenVINO_FOUND)
   install(FILES ${openvino_libraries} DESTINATION ${cfaa_private_dir} COMPONENT openvino)
 endif()
 
+# Parquet's libraries, beside them.
+set(CFAA_ARROW_LIBRARY "")
+set(CFAA_PARQUET_LIBRARY "")
+if(CFAA_ARROW)
+  get_filename_component(CFAA_ARROW_LIBRARY ${arrow_library} NAME)
+  get_filename_component(CFAA_PARQUET_LIBRARY ${parquet_library} NAME)
+  install(FILES ${arrow_library} ${parquet_library} DESTINATION ${cfaa_private_dir}
+          COMPONENT arrow)
+endif()
+
 set(CFAA_COMPONENTS "")
 if(OpenVINO_FOUND)
   list(APPEND CFAA_COMPONENTS openvino)
+endif()
+if(CFAA_ARROW)
+  list(APPEND CFAA_COMPONENTS arrow)
 endif()
 if(CFAA_CUDA STREQUAL "real")
   list(APPEND CFAA_COMPONENTS cuda)

@@ -370,6 +370,13 @@ ColumnChoice columns_of(const PrepareOptions& options, const std::string& domain
   return choice;
 }
 
+ChosenColumns choose_columns(const std::vector<std::string>& names, const ColumnChoice& choice,
+                             const std::string& path) {
+  const Wanted wanted{choice, false, path, false};
+  const ColumnChoice columns = choose(names, wanted);
+  return {columns, say(columns, wanted)};
+}
+
 ReviewFormat detect_format(std::string_view head, const ColumnChoice& choice, bool quotes,
                            const std::string& path) {
   return detect(head, {choice, quotes, path, false});

@@ -6,6 +6,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "host/data/prepare_options.h"
 #include "host/data/readers/delimited.h"
@@ -38,6 +39,15 @@ struct ColumnChoice {
 ColumnChoice parse_columns(const std::string& text, const std::string& flag = "--columns");
 // Of a domain, "source" or "target": its own columns, and for the rest those of both.
 ColumnChoice columns_of(const PrepareOptions& options, const std::string& domain);
+
+// Which of a table's columns hold what, named or guessed, and what is said of it. Throws Error
+// naming `path` where one that is needed cannot be told.
+struct ChosenColumns {
+  ColumnChoice columns;
+  std::string said;
+};
+ChosenColumns choose_columns(const std::vector<std::string>& names, const ColumnChoice& choice,
+                             const std::string& path);
 
 // Throws Error naming `path` where the format or a needed column cannot be told.
 ReviewFormat detect_format(std::string_view head, const ColumnChoice& choice, bool quotes,
