@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include <csignal>
 #include <nlohmann/json.hpp>
 
 #include "host/core/error.h"
@@ -25,6 +26,7 @@ struct Arguments {
   std::string out;
   ConfigFlags config;
   int threads = 0;
+  int64_t memory = 1024;  // MiB
   bool json = false;
 };
 
@@ -88,6 +90,9 @@ void run(Arguments& arguments, const std::function<void()>& apply_flags) {
   arguments.request.options = configuration.prepare;
   apply_flags();
   arguments.request.out = arguments.out;
+  arguments.request.memory = static_cast<uint64_t>(arguments.memory) << 20;
+  // A file that may not grow is an error of the write, with a sentence, not the end of the process.
+  std::signal(SIGXFSZ, SIG_IGN);
   ThreadPool pool(arguments.threads);
 
   StepTable table;
@@ -140,6 +145,12 @@ void add_prepare(CLI::App& app) {
   command->add_option("--threads", arguments->threads, "threads; 0: as many as cores")
       ->capture_default_str()
       ->check(CLI::Range(0, 4096));
+  command
+      ->add_option("--memory", arguments->memory,
+                   "MiB of rows and texts to keep in memory; more lies in an unlinked file beside "
+                   "the output")
+      ->capture_default_str()
+      ->check(CLI::Range(int64_t{0}, int64_t{1} << 30));
   command->add_flag("--json", arguments->json, "machine output on stdout: prepare.json");
   command
       ->add_option_function<std::string>(

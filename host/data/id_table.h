@@ -9,16 +9,21 @@
 #include <cstring>
 #include <memory>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "host/data/review.h"
+#include "host/io/spool.h"
 
 namespace cfaa {
 
-// Bytes that stay where they are until the arena goes. Large blocks, so that the kernel can back
-// them by huge pages (a million small reviews otherwise cost as many page faults as parsing).
+// Bytes that stay where they are until the arena goes, in blocks that the kernel can back by huge
+// pages (a million small reviews otherwise cost as many page faults as parsing), or in a spool.
 class ByteArena {
  public:
+  ByteArena() = default;
+  explicit ByteArena(std::shared_ptr<Spool> spool) : spool_(std::move(spool)) {}
+
   std::string_view store(std::string_view bytes) {
     if (bytes.empty()) return {};
     if (bytes.size() > room_) grow(bytes.size());
@@ -31,10 +36,12 @@ class ByteArena {
 
  private:
   struct Free {
+    Spool* spool = nullptr;
     void operator()(char* block) const;
   };
   void grow(std::size_t least);
 
+  std::shared_ptr<Spool> spool_;
   std::vector<std::unique_ptr<char, Free>> blocks_;
   char* next_ = nullptr;
   std::size_t room_ = 0;
@@ -75,6 +82,27 @@ class IdTable {
     char head[kHeadBytes];
   };
   static_assert(sizeof(Slot) == 32 && kLongestId <= UINT16_MAX);
+  void rehash();
+
+  std::vector<Slot> slots_;
+  std::vector<std::string_view> ids_;
+  ByteArena arena_;
+};
+
+// The same in less memory, for tables that hold every id of a domain: 12 to 24 bytes and the id
+// where an IdTable has 80 to 144, and a cache miss or two more a look-up.
+class CompactIdTable {
+ public:
+  uint32_t intern(std::string_view id);
+  const std::vector<std::string_view>& ids() const { return ids_; }
+  // No id is looked up from here on: what only that needs goes.
+  void close() { slots_ = std::vector<Slot>(); }
+
+ private:
+  static constexpr uint32_t kEmpty = 0xFFFFFFFF;
+  struct Slot {
+    uint32_t number = kEmpty, tag = 0;  // tag: the upper half of the id's hash
+  };
   void rehash();
 
   std::vector<Slot> slots_;

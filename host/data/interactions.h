@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "host/io/mapped_input.h"
+#include "host/io/spool.h"
 
 namespace cfaa {
 
@@ -26,10 +27,12 @@ struct Interaction {
   int64_t when() const { return time == 0 ? std::numeric_limits<int64_t>::min() : time; }
 };
 
+using InteractionRows = SpooledVector<Interaction>;
+
 struct Interactions {
   std::vector<std::string_view> users, items;  // raw ids, ascending by bytes
   std::vector<std::string> titles;             // of each item, "" for none; empty: of no item
-  std::vector<Interaction> rows;
+  InteractionRows rows;
   // What ids and texts point into.
   std::vector<std::shared_ptr<const void>> memory;
   std::vector<std::shared_ptr<const MappedInput>> inputs;

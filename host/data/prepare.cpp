@@ -249,6 +249,7 @@ json prepare(const PrepareRequest& request, ThreadPool& pool, const PrepareEvent
                  {"seed", options.seed},
                  {"options", prepare_option_set(options).current()}};
   int64_t tolerated = options.skip_bad;
+  const auto spool = std::make_shared<Spool>(directory.path(), request.memory);
   const auto read = [&](const std::string& domain, const std::vector<std::string>& paths,
                         const std::vector<std::string>& titles) {
     ReadReport read_report;
@@ -257,6 +258,7 @@ json prepare(const PrepareRequest& request, ThreadPool& pool, const PrepareEvent
     reading.columns = columns_of(options, domain);
     reading.tolerated = tolerated;
     reading.needs_text = text_need(domain, options);
+    reading.spool = spool;
     reading.progress = [&](uint64_t bytes) {
       if (events.reading) events.reading(domain, bytes);
     };

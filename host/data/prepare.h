@@ -22,6 +22,9 @@ struct PrepareRequest {
   std::filesystem::path out;
   bool force = false;
   PrepareOptions options;
+  // Bytes of rows and texts that are kept in memory; what is more lies in an unlinked file beside
+  // `out`. Ids and titles are always in memory, texts of plain files never.
+  uint64_t memory = uint64_t{1} << 30;
 };
 
 // What a step did to a domain.

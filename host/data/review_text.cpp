@@ -63,18 +63,21 @@ int64_t ReviewTextFile::first_from(uint64_t offset) const {
   return std::lower_bound(offsets(), offsets() + count(), offset) - offsets();
 }
 
-void write_review_text(OutputFile& file, const std::vector<std::string_view>& texts) {
-  std::vector<uint64_t> offsets(texts.size() + 1, 0);
-  for (std::size_t i = 0; i < texts.size(); ++i) offsets[i + 1] = offsets[i] + texts[i].size();
+void write_review_text(OutputFile& file, std::size_t count,
+                       const std::function<std::string_view(std::size_t)>& text) {
   ReviewTextHeader header{};
   std::memcpy(header.magic, kMagic, sizeof(kMagic));
-  header.count = texts.size();
-  header.bytes = offsets.back();
-
-  file.write({reinterpret_cast<const char*>(&header), sizeof(header)});
+  header.count = count;
+  const auto put = [&](const void* bytes, std::size_t size) {
+    file.write({static_cast<const char*>(bytes), size});
+  };
+  put(&header, sizeof(header));
   file.start_hash();
-  file.write({reinterpret_cast<const char*>(offsets.data()), offsets.size() * sizeof(uint64_t)});
-  for (const std::string_view text : texts) file.write(text);
+  for (std::size_t i = 0; i <= count; ++i) {
+    put(&header.bytes, sizeof(header.bytes));
+    if (i < count) header.bytes += text(i).size();
+  }
+  for (std::size_t i = 0; i < count; ++i) file.write(text(i));
   header.checksum = file.hash();
   file.overwrite(0, {reinterpret_cast<const char*>(&header), sizeof(header)});
 }

@@ -6,9 +6,9 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "host/io/mapped_file.h"
 #include "host/io/output_file.h"
@@ -52,7 +52,9 @@ class ReviewTextFile {
   MappedFile file_;
 };
 
-// Writes the whole of a new file but for closing it; the views need only live during the call.
-void write_review_text(OutputFile& file, const std::vector<std::string_view>& texts);
+// Writes the whole of a new file but for closing it. text(i), i below `count`, is called twice, in
+// order; its view need only live until the next call.
+void write_review_text(OutputFile& file, std::size_t count,
+                       const std::function<std::string_view(std::size_t)>& text);
 
 }  // namespace cfaa

@@ -48,6 +48,67 @@ int64_t mark_common(const std::vector<std::string_view>& a, std::vector<char>& i
   return common;
 }
 
+// Rows of each user and of each item.
+struct Degrees {
+  std::vector<uint32_t> user, item;
+
+  explicit Degrees(const Interactions& domain)
+      : user(domain.users.size(), 0), item(domain.items.size(), 0) {
+    for (const Interaction& row : domain.rows) ++user[row.user], ++item[row.item];
+  }
+  bool below(const Interaction& row, const CoreMinima& minima) const {
+    return user[row.user] < minima.user || item[row.item] < minima.item;
+  }
+  void remove(const Interaction& row) { --user[row.user], --item[row.item]; }
+};
+
+// The k-core by a queue of the users and items below: O(rows) however long a chain of removals is,
+// for 4 bytes a row and a bit.
+void peel(Interactions& domain, const CoreMinima& minima, Degrees& degrees) {
+  const InteractionRows& rows = domain.rows;
+  const std::size_t users = domain.users.size(), items = domain.items.size();
+  // Rows of each node: those of a user stand together, those of an item through `by_item`.
+  std::vector<uint32_t> first_of_user(users + 1, 0), first_of_item(items + 1, 0);
+  for (std::size_t u = 0; u < users; ++u) first_of_user[u + 1] = first_of_user[u] + degrees.user[u];
+  for (std::size_t i = 0; i < items; ++i) first_of_item[i + 1] = first_of_item[i] + degrees.item[i];
+  std::vector<uint32_t> by_item(rows.size()), next(first_of_item.begin(), first_of_item.end());
+  for (uint32_t r = 0; r < rows.size(); ++r) by_item[next[rows[r].item]++] = r;
+
+  // A node is a user, or an item behind all users.
+  std::vector<bool> gone(rows.size(), false), queued(users + items, false);
+  std::vector<std::size_t> queue;
+  const auto look_at = [&](std::size_t node) {
+    const bool below =
+        node < users ? degrees.user[node] < minima.user : degrees.item[node - users] < minima.item;
+    if (!below || queued[node]) return;
+    queue.push_back(node);
+    queued[node] = true;
+  };
+  for (std::size_t node = 0; node < users + items; ++node) look_at(node);
+  const auto remove = [&](uint32_t r) {
+    if (gone[r]) return;
+    gone[r] = true;
+    degrees.remove(rows[r]);
+    look_at(rows[r].user);
+    look_at(users + rows[r].item);
+  };
+  while (!queue.empty()) {
+    const std::size_t node = queue.back();
+    queue.pop_back();
+    if (node < users) {
+      for (uint32_t r = first_of_user[node]; r < first_of_user[node + 1]; ++r) remove(r);
+    } else {
+      const std::size_t item = node - users;
+      for (uint32_t k = first_of_item[item]; k < first_of_item[item + 1]; ++k) remove(by_item[k]);
+    }
+  }
+  std::size_t kept = 0;
+  for (std::size_t r = 0; r < rows.size(); ++r) {
+    if (!gone[r]) domain.rows[kept++] = rows[r];
+  }
+  domain.rows.resize(kept);
+}
+
 }  // namespace
 
 Counts count(const Interactions& domain) {
@@ -79,59 +140,26 @@ void remove_duplicates(Interactions& domain, Duplicates rule, const std::string&
 }
 
 void keep_core(Interactions& domain, const CoreMinima& minima) {
-  const auto& rows = domain.rows;
-  const std::size_t users = domain.users.size(), items = domain.items.size();
-  std::vector<int64_t> degree(users + items, 0);
-  for (const Interaction& row : rows) {
-    ++degree[row.user];
-    ++degree[users + row.item];
-  }
-  // Rows of each node: those of a user stand together, those of an item through `by_item`.
-  std::vector<uint32_t> first_of_user(users + 1, 0), first_of_item(items + 1, 0);
-  for (std::size_t u = 0; u < users; ++u) {
-    first_of_user[u + 1] = first_of_user[u] + static_cast<uint32_t>(degree[u]);
-  }
-  for (std::size_t i = 0; i < items; ++i) {
-    first_of_item[i + 1] = first_of_item[i] + static_cast<uint32_t>(degree[users + i]);
-  }
-  std::vector<uint32_t> by_item(rows.size()), next(first_of_item.begin(), first_of_item.end());
-  for (uint32_t r = 0; r < rows.size(); ++r) by_item[next[rows[r].item]++] = r;
-
-  const auto least = [&](std::size_t node) { return node < users ? minima.user : minima.item; };
-  std::vector<char> gone(rows.size(), 0), queued(users + items, 0);
-  std::vector<std::size_t> queue;
-  for (std::size_t node = 0; node < users + items; ++node) {
-    if (degree[node] < least(node)) {
-      queue.push_back(node);
-      queued[node] = 1;
-    }
-  }
-  const auto remove = [&](uint32_t r) {
-    if (gone[r]) return;
-    gone[r] = 1;
-    for (const std::size_t node : {std::size_t{rows[r].user}, users + rows[r].item}) {
-      if (--degree[node] < least(node) && !queued[node]) {
-        queue.push_back(node);
-        queued[node] = 1;
+  Degrees degrees(domain);
+  // Passes from front to back need no memory but the degrees, and what they read shrinks.
+  constexpr std::size_t kWorthwhile = 256;  // a pass must remove one row of so many
+  auto& rows = domain.rows;
+  for (;;) {
+    const std::size_t before = rows.size();
+    std::size_t kept = 0;
+    for (std::size_t r = 0; r < before; ++r) {
+      if (degrees.below(rows[r], minima)) {
+        degrees.remove(rows[r]);
+      } else {
+        if (kept != r) rows[kept] = rows[r];
+        ++kept;
       }
     }
-  };
-  while (!queue.empty()) {
-    const std::size_t node = queue.back();
-    queue.pop_back();
-    if (node < users) {
-      for (uint32_t r = first_of_user[node]; r < first_of_user[node + 1]; ++r) remove(r);
-    } else {
-      const std::size_t item = node - users;
-      for (uint32_t k = first_of_item[item]; k < first_of_item[item + 1]; ++k) remove(by_item[k]);
-    }
+    rows.resize(kept);
+    if (kept == before) return;
+    if ((before - kept) * kWorthwhile < before) break;
   }
-  const Interaction* base = rows.data();
-  std::size_t kept = 0;
-  for (std::size_t r = 0; r < rows.size(); ++r) {
-    if (!gone[r]) domain.rows[kept++] = base[r];
-  }
-  domain.rows.resize(kept);
+  peel(domain, minima, degrees);
 }
 
 OverlapCounts resolve_overlap(Interactions& source, Interactions& target, Overlap rule) {

@@ -24,7 +24,8 @@ Counts count(const Interactions& domain);
 void remove_duplicates(Interactions& domain, Duplicates rule, const std::string& name);
 
 // The largest set of rows in which every user has at least `minima.user` rows and every item at
-// least `minima.item`: what is left when users and items below are removed until none is. O(rows).
+// least `minima.item`: what is left when users and items below are removed until none is. O(rows),
+// and rows are read from front to back while each pass removes many.
 void keep_core(Interactions& domain, const CoreMinima& minima);
 
 struct OverlapCounts {

@@ -116,7 +116,7 @@ class DomainWriter {
       part.rating.push_back(labelled ? row.rating : 0.0f);  // a rating would tell the label
       part.label.push_back(!labelled ? kNoLabel : positive ? 1.0f : 0.0f);
       part.time.push_back(static_cast<double>(row.time) / 1000);
-      rows_[s].push_back(&row);
+      rows_[s].push_back(static_cast<uint32_t>(r));
     }
   }
 
@@ -150,6 +150,7 @@ class DomainWriter {
   FilePointer write_rows(Split split) {
     const SplitRows& part = domain_.rows(split);
     const auto& rows = rows_[static_cast<std::size_t>(split)];
+    const InteractionRows& all = prepared_.interactions.rows;
     auto file = make(inter_path(domain_.path, domain_.name, split));
     file->start_hash();
     file->write("user_id:token\titem_id:token\trating:float\tlabel:float\ttimestamp:float\n");
@@ -158,22 +159,19 @@ class DomainWriter {
       lines.text(domain_.users[part.user[i]]).text("\t").text(domain_.items[part.item[i]]);
       lines.text("\t").rating(part.rating[i]).text("\t");
       lines.whole(static_cast<int64_t>(part.label[i])).text("\t");
-      lines.seconds(rows[i]->time).end();
+      lines.seconds(all[rows[i]].time).end();
     }
     identify(*file, 2 + static_cast<int>(split));
     return file;
   }
 
   FilePointer write_text(Split split) {
-    std::vector<std::string_view> texts;
     const auto& rows = rows_[static_cast<std::size_t>(split)];
-    texts.reserve(rows.size());
-    for (std::size_t i = 0; i < rows.size(); ++i) {
-      const bool kept = domain_.rows(split).has_label(i) || prepared_.keep_reviews;
-      texts.push_back(kept ? rows[i]->review() : std::string_view());
-    }
     auto file = make(domain_.text_path(split));
-    write_review_text(*file, texts);
+    write_review_text(*file, rows.size(), [&](std::size_t i) {
+      const bool kept = domain_.rows(split).has_label(i) || prepared_.keep_reviews;
+      return kept ? prepared_.interactions.rows[rows[i]].review() : std::string_view();
+    });
     return file;
   }
 
@@ -194,8 +192,8 @@ class DomainWriter {
 
   const PreparedDomain& prepared_;
   Domain domain_;
-  std::vector<std::string> titles_;          // of each item, "" for none; empty: of no item
-  std::vector<const Interaction*> rows_[3];  // of each split
+  std::vector<std::string> titles_;  // of each item, "" for none; empty: of no item
+  std::vector<uint32_t> rows_[3];    // of each split: places among the prepared rows
   TextIdentity identity_;
 };
 

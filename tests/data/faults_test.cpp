@@ -26,7 +26,7 @@ using Files = std::map<std::string, std::string>;
 int staging_left(const std::string& folder) {
   int count = 0;
   for (const auto& entry : std::filesystem::directory_iterator(folder)) {
-    count += entry.path().filename().string().find(".staging-") != std::string::npos;
+    count += entry.path().filename().string().find(".cfaa-") != std::string::npos;
   }
   return count;
 }
@@ -118,6 +118,20 @@ TEST_F(Faults, AFullDiskIsSaidAndLeavesTheOldState) {
   ::umount(disk.c_str());
 }
 
+TEST_F(Faults, ADiskWithoutRoomForWhatIsPutAsideIsSaidAndLeavesTheOldState) {
+  ASSERT_EQ(run_program(command(1, out_)).code, 0);
+  const Files before = files_of(out_);
+  write_text(s_, gzip_members(read_text(s_)));
+
+  const Outcome outcome = run_program(command(0, out_) + " --memory 0", "ulimit -f 100; ");
+
+  EXPECT_EQ(outcome.code, 2);
+  EXPECT_NE(outcome.err.find("--memory leaves no room for"), std::string::npos) << outcome.err;
+  EXPECT_NE(outcome.err.find("File too large"), std::string::npos) << outcome.err;
+  EXPECT_EQ(files_of(out_), before);
+  EXPECT_EQ(staging_left(folder_.path()), 0);
+}
+
 // Writes everything that the reader takes, so many bytes at once, then closes.
 void feed(int fd, std::string_view text, std::size_t at_once = std::string_view::npos) {
   while (!text.empty()) {
@@ -143,6 +157,20 @@ TEST_F(Faults, AFifoIsReadLikeAFile) {
 
   EXPECT_EQ(files_of(folder_.path("from_fifo"), {"prepare.json"}),
             files_of(out_, {"prepare.json"}));
+}
+
+TEST_F(Faults, StandardInputIsReadLikeAFile) {
+  run_prepare({s_}, {t_}, out_);
+
+  for (const std::string name : {"/dev/stdin", "-"}) {
+    const std::string out = folder_.path("from_stdin");
+    const Outcome outcome =
+        run_program(fmt::format("prepare --source {} --target {} --out {} --force", name, t_, out),
+                    "cat " + s_ + " | ");
+
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    EXPECT_EQ(files_of(out, {"prepare.json"}), files_of(out_, {"prepare.json"}));
+  }
 }
 
 TEST_F(Faults, InputsThatCannotBeReadAreNamedAndLeaveNothing) {

@@ -5,7 +5,9 @@
 #include "host/core/error.h"
 #include "host/data/dataset.h"
 #include "host/data/review_text.h"
+#include "host/io/parquet.h"
 #include "tests/data/raw_reviews.h"
+#include "tests/paths.h"
 #include "tests/refusal.h"
 
 namespace cfaa::test {
@@ -86,6 +88,85 @@ TEST_F(PreparedFiles, AreTheSameBytesFromAnyNumberOfThreadsAndOrderOfFiles) {
   EXPECT_EQ(prepared({b, a}, {other}, 2), expected);
   std::shuffle(source.begin(), source.end(), std::mt19937(1));
   EXPECT_EQ(prepared({put("shuffled", as_json_2014(source))}, {other}, 2), expected);
+}
+
+TEST_F(PreparedFiles, AreTheSameBytesHoweverLittleIsKeptInMemory) {
+  const std::string source = as_json_2014(random_reviews(30000, 1200, 800, 1, "s"));
+  const std::vector<std::string> target = {
+      put("t.csv.zst", zstd_frames(as_delimited(random_reviews(2000, 90, 60, 2, "t"), ',')))};
+  for (const std::string& content : {source, gzip_members(source)}) {
+    PrepareRequest request;
+    request.source = {put("s", content)};
+    request.target = target;
+    request.options = loose_options();
+    for (const uint64_t memory : {uint64_t{1} << 30, uint64_t{1} << 20, uint64_t{0}}) {
+      request.memory = memory;
+      request.out = folder_.path("out" + std::to_string(memory));
+      request.force = true;
+      ThreadPool pool(3);
+      prepare(request, pool, {});
+      EXPECT_EQ(files_of(request.out), files_of(folder_.path("out" + std::to_string(1u << 30))));
+    }
+  }
+}
+
+TEST_F(PreparedFiles, OfMoreIdsThanAThreadKeepsAreTheSameFromAnyNumberOfThreads) {
+  std::string source = "user\titem\trating\ttitle\n";
+  std::mt19937 random(3);
+  for (int i = 0; i < 700000; ++i) {
+    const unsigned item = random() % 1000;
+    source += fmt::format("u{}\ti{}\t5\tTitle {}\n", random() % 400000, item, item % 7);
+  }
+  const std::string path = put("s.tsv", source);
+  const std::string target = put("t.json", as_json_2014(random_reviews(2000, 90, 60, 2, "t")));
+
+  const auto expected = prepared({path}, {target}, 1);
+
+  const std::string& users = expected.at("source/users.tsv");
+  EXPECT_GT(std::count(users.begin(), users.end(), '\n'), 150000);
+  EXPECT_NE(expected.at("source/item_titles.tsv").find("i500\tTitle 3\n"), std::string::npos);
+  EXPECT_EQ(prepared({path}, {target}, 3), expected);
+}
+
+// The reviews of tests/fixtures/parquet/make.py.
+std::vector<Review> parquet_reviews() {
+  std::vector<Review> reviews;
+  for (int i = 0; i < 600; ++i) {
+    reviews.push_back({"u" + std::to_string(i % 40), "i" + std::to_string(i * 7 % 30), 1 + i % 5,
+                       1300000000 + i, i % 11 == 0 ? "" : fmt::format("text {} ☕", i)});
+  }
+  return reviews;
+}
+
+TEST_F(PreparedFiles, OfParquetAreTheBytesOfJson) {
+  const std::string parquet = fixture_path("parquet/reviews.parquet");
+  const std::string target = put("t.json", as_json_2014(random_reviews(2000, 90, 60, 2, "t")));
+  if (!has_parquet()) {
+    const std::string error = error_of([&] { prepared({parquet}, {target}); });
+    EXPECT_NE(error.find("-DCFAA_ARROW=ON"), std::string::npos) << error;
+    return;
+  }
+  const auto expected = prepared({put("s.json", as_json_2014(parquet_reviews()))}, {target});
+  PrepareOptions milliseconds = loose_options(), other = loose_options();
+  milliseconds.time_unit = TimeUnit::milliseconds;
+  other.source_columns = "rating=stars";
+
+  EXPECT_EQ(prepared({parquet}, {target}, 3), expected);
+  EXPECT_EQ(prepared({parquet}, {target}, 1, other), expected);
+  // A timestamp knows its unit, and the target's numbers are what is misread.
+  const auto misread = prepared({parquet}, {target}, 1, milliseconds);
+  EXPECT_EQ(misread.at("source/source.train.inter"), expected.at("source/source.train.inter"));
+}
+
+TEST_F(PreparedFiles, OfParquetNameARowThatCannotBeTaken) {
+  if (!has_parquet()) GTEST_SKIP() << "this build has no Arrow (-DCFAA_ARROW=ON)";
+  PrepareOptions options = loose_options();
+  options.rating_scale = "1,4";
+  const std::string parquet = fixture_path("parquet/reviews.parquet");
+
+  const std::string error = error_of([&] { prepared({parquet}, {parquet}, 3, options); });
+
+  EXPECT_NE(error.find("reviews.parquet:5: the rating 5 lies outside"), std::string::npos) << error;
 }
 
 TEST_F(PreparedFiles, ReadBackAsInputGiveTheSameSplitsAgain) {

@@ -68,6 +68,48 @@ INSTANTIATE_TEST_SUITE_P(Sizes, CoreOfRandomRows,
                                          std::tuple(400, 2, 9), std::tuple(400, 9, 1),
                                          std::tuple(50, 0, 0), std::tuple(100, 30, 30)));
 
+// A chain that unravels from its end, a user at a time against the order of the rows, beside a
+// block that stays: passes from front to back alone would need as many as it has users.
+TEST(Core, AChainThatUnravelsAgainstTheOrderOfRowsGoesToItsEnd) {
+  constexpr uint32_t kChain = 200000, kBlock = 3;
+  Interactions domain;
+  domain.users.resize(kChain + kBlock);
+  domain.items.resize(kChain + 1 + kBlock);
+  for (uint32_t u = 0; u < kChain; ++u) {
+    domain.rows.push_back({.user = u, .item = u});
+    domain.rows.push_back({.user = u, .item = u + 1});
+  }
+  domain.rows.push_back({.user = 0, .item = kChain + 1});  // the front hangs on the block
+  for (uint32_t u = kChain; u < kChain + kBlock; ++u) {
+    for (uint32_t i = 0; i < kBlock; ++i)
+      domain.rows.push_back({.user = u, .item = kChain + 1 + i});
+  }
+
+  keep_core(domain, {2, 2});
+
+  ASSERT_EQ(domain.rows.size(), std::size_t{kBlock * kBlock});
+  for (const Interaction& row : domain.rows) EXPECT_GE(row.user, kChain);
+}
+
+TEST_P(CoreOfRandomRows, IsTheSameWhereRowsLieInAFile) {
+  const auto [rows, user, item] = GetParam();
+  const TemporaryFolder folder;
+  const auto spool = std::make_shared<Spool>(folder.path(), 0);
+  for (unsigned seed = 0; seed < 20; ++seed) {
+    Interactions domain = interactions(random_reviews(rows * 10, 300, 200, seed, "x"));
+    remove_duplicates(domain, Duplicates::latest, "source");
+    Interactions on_disk = domain;
+    on_disk.rows =
+        InteractionRows(domain.rows.begin(), domain.rows.end(), SpoolAllocator<Interaction>(spool));
+    ASSERT_GT(spool->on_disk(), 0u);
+    const std::multiset<Pair> expected = core_by_definition(pairs(domain), {user, item});
+
+    keep_core(on_disk, {user, item});
+
+    EXPECT_EQ(pairs(on_disk), expected);
+  }
+}
+
 TEST(Core, NoLargerSetHoldsTheMinima) {
   // Maximal: adding back any removed rows and shrinking again gives the same core.
   const CoreMinima minima{3, 4};

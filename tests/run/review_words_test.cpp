@@ -14,7 +14,7 @@ class ReviewWordsOf : public SmallRuns {
     texts[0] = text;
     std::filesystem::remove(domain.text_path(Split::train));
     OutputFile file(domain.text_path(Split::train));
-    write_review_text(file, texts);
+    write_review_text(file, texts.size(), [&](std::size_t i) { return texts[i]; });
     file.close();
     return ReviewWords(domain).of(domain.train.user[0], domain.train.item[0]);
   }

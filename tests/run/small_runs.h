@@ -47,7 +47,7 @@ inline void write_domain(const TemporaryFolder& folder, const std::string& domai
   write_text(folder.path(at + domain + ".valid.inter"), valid);
   write_text(folder.path(at + domain + ".test.inter"), test);
   OutputFile text(folder.path(at + domain + ".train.text"));
-  write_review_text(text, {texts.begin(), texts.end()});
+  write_review_text(text, texts.size(), [&](std::size_t i) { return std::string_view(texts[i]); });
   text.close();
 }
 

@@ -1,5 +1,5 @@
-# Arrow reads and writes Parquet, where -DCFAA_ARROW=ON asks for it. pyarrow's PyPI wheel carries its
-# headers and libraries; `tools/setup arrow` unpacks it. Only host/io/parquet.cpp sees them.
+# Arrow reads and writes Parquet, where -DCFAA_ARROW=ON asks for it. pyarrow's PyPI wheel carries
+# its headers and libraries; `tools/setup arrow` unpacks it. Only host/io/parquet.cpp sees them.
 option(CFAA_ARROW "Read and write Parquet files by Arrow (tools/setup arrow)" OFF)
 if(CFAA_ARROW)
   set(CFAA_ARROW_DIR ${PROJECT_SOURCE_DIR}/build/deps/arrow/pyarrow CACHE PATH
@@ -8,8 +8,8 @@ if(CFAA_ARROW)
   file(GLOB parquet_library ${CFAA_ARROW_DIR}/libparquet.so.*)
   if(NOT EXISTS ${CFAA_ARROW_DIR}/include/parquet/arrow/reader.h OR NOT arrow_library
      OR NOT parquet_library)
-    message(FATAL_ERROR "CFAA_ARROW: ${CFAA_ARROW_DIR} has no Arrow; run tools/setup arrow, or name "
-                        "pyarrow's folder by -DCFAA_ARROW_DIR=...")
+    message(FATAL_ERROR "CFAA_ARROW: ${CFAA_ARROW_DIR} has no Arrow; run tools/setup arrow, or "
+                        "name pyarrow's folder by -DCFAA_ARROW_DIR=...")
   endif()
   message(STATUS "Arrow: ${arrow_library}")
   foreach(name arrow parquet)

@@ -7,13 +7,16 @@
 #include <chrono>
 #include <cmath>
 #include <mutex>
+#include <optional>
 #include <utility>
 
 #include "host/core/error.h"
 #include "host/core/terminal/printable.h"
 #include "host/data/id_table.h"
 #include "host/data/item_titles.h"
+#include "host/data/readers/parquet_reviews.h"
 #include "host/data/readers/record_chunks.h"
+#include "host/data/readers/row_order.h"
 
 namespace cfaa {
 namespace {
@@ -22,29 +25,90 @@ constexpr std::size_t kChunkBytes = std::size_t{256} << 10;  // stays in the L2 
 constexpr double kMillisecondsFrom = 1e11;                   // 1973 in ms, the year 5138 in s
 constexpr double kEarliest = -5364662400e3;                  // the year 1800 in ms
 
-// What one thread gathers over all files.
-struct Gathered {
-  IdTable users, items;
-  ByteArena texts;
-  std::vector<std::vector<Interaction>> blocks;  // user and item: numbers of this thread's tables
-  std::vector<std::string_view> titles;          // of this thread's items; the last may lack
-  int64_t without_text = 0, without_time = 0;
+// The ids of all threads, by number, and the titles that came with the reviews.
+struct AllIds {
+  CompactIdTable users, items;
+  std::vector<std::string_view> titles;  // of items; the last may lack
+  ByteArena title_memory;
+  std::mutex user_mutex, item_mutex;
 
   // Of several titles the first in byte order counts, so that no order of files or threads shows.
   void add_title(uint32_t item, std::string_view title) {
     if (title.empty()) return;
     if (titles.size() <= item) titles.resize(item + 1);
-    if (titles[item].empty() || title < titles[item]) titles[item] = texts.store(title);
+    if (titles[item].empty() || title < titles[item]) titles[item] = title_memory.store(title);
   }
+};
 
-  void add(const Interaction& row) {
-    constexpr std::size_t kBlockRows = 1 << 16;
-    if (blocks.empty() || blocks.back().size() == kBlockRows) {
-      blocks.emplace_back();
-      blocks.back().reserve(kBlockRows);
+// What one thread gathers over all files. Its tables of ids are small enough to be fast; when they
+// are full, their ids go to the tables of all threads and its rows take the numbers there.
+class Gathered {
+ public:
+  explicit Gathered(const std::shared_ptr<Spool>& spool)
+      : texts(spool),
+        allocator_(spool),
+        users_(std::make_unique<IdTable>()),
+        items_(std::make_unique<IdTable>()) {}
+
+  ByteArena texts;
+  std::vector<InteractionRows> blocks;
+  int64_t without_text = 0, without_time = 0;
+
+  void add(const RawReview& review, Interaction row, AllIds& all) {
+    row.user = users_->intern(review.user);
+    row.item = items_->intern(review.item);
+    if (!review.title.empty()) add_title(row.item, review.title);
+    without_text += review.text.empty();
+    without_time += row.time == 0;
+    if (blocks.empty() || blocks.back().size() == blocks.back().capacity()) {
+      blocks.emplace_back(allocator_);
+      blocks.back().reserve(blocks.size() <= kSmallBlocks ? kBlockRows : kLargeBlockRows);
     }
     blocks.back().push_back(row);
+    if (users_->ids().size() + items_->ids().size() >= kOwnIds) settle(all);
   }
+
+  // Gives the rows since the last time their numbers in the tables of all threads.
+  void settle(AllIds& all) {
+    std::vector<uint32_t> user, item;
+    {
+      const std::lock_guard<std::mutex> lock(all.user_mutex);
+      for (const std::string_view id : users_->ids()) user.push_back(all.users.intern(id));
+    }
+    {
+      const std::lock_guard<std::mutex> lock(all.item_mutex);
+      for (const std::string_view id : items_->ids()) item.push_back(all.items.intern(id));
+      for (std::size_t i = 0; i < titles_.size(); ++i) all.add_title(item[i], titles_[i]);
+    }
+    for (; settled_block_ < blocks.size(); ++settled_block_, settled_row_ = 0) {
+      InteractionRows& block = blocks[settled_block_];
+      for (; settled_row_ < block.size(); ++settled_row_) {
+        block[settled_row_].user = user[block[settled_row_].user];
+        block[settled_row_].item = item[block[settled_row_].item];
+      }
+      if (block.size() < block.capacity()) break;  // more will come
+      if (allocator_.spool()) allocator_.spool()->rest(block.data());
+    }
+    users_ = std::make_unique<IdTable>();
+    items_ = std::make_unique<IdTable>();
+    titles_.clear();
+    title_memory_ = ByteArena();
+  }
+
+ private:
+  static constexpr std::size_t kOwnIds = std::size_t{1} << 18;  // up to 64 MiB of tables
+  static constexpr std::size_t kSmallBlocks = 16, kBlockRows = 1 << 16, kLargeBlockRows = 1 << 20;
+
+  void add_title(uint32_t item, std::string_view title) {
+    if (titles_.size() <= item) titles_.resize(item + 1);
+    if (titles_[item].empty() || title < titles_[item]) titles_[item] = title_memory_.store(title);
+  }
+
+  SpoolAllocator<Interaction> allocator_;
+  std::unique_ptr<IdTable> users_, items_;  // since settle()
+  std::vector<std::string_view> titles_;    // of these items; the last may lack
+  ByteArena title_memory_;
+  std::size_t settled_block_ = 0, settled_row_ = 0;  // the first row with numbers of its own
 };
 
 struct ChunkBadLine {
@@ -62,9 +126,9 @@ struct ValueRules {
 class Keeper : public RawReviewSink {
  public:
   // `input` may be null.
-  Keeper(Gathered& gathered, const ValueRules& rules, const NeedsText& needs_text,
+  Keeper(Gathered& gathered, AllIds& all, const ValueRules& rules, const NeedsText& needs_text,
          const MappedInput* input)
-      : gathered_(gathered), rules_(rules), needs_text_(needs_text), input_(input) {}
+      : gathered_(gathered), all_(all), rules_(rules), needs_text_(needs_text), input_(input) {}
 
   Chunk chunk;  // in work
   int64_t kept = 0;
@@ -76,17 +140,12 @@ class Keeper : public RawReviewSink {
       reject(line, std::move(reason));
       return;
     }
-    row.user = gathered_.users.intern(review.user);
-    row.item = gathered_.items.intern(review.item);
-    gathered_.add_title(row.item, review.title);
-    gathered_.without_text += review.text.empty();
     if (!needs_text_ || needs_text_(review)) {
       const std::string_view text = keep(review.text);
       row.text = text.data();
       row.text_bytes = static_cast<uint32_t>(text.size());
     }
-    gathered_.without_time += row.time == 0;
-    gathered_.add(row);
+    gathered_.add(review, row, all_);
     ++kept;
   }
 
@@ -150,6 +209,7 @@ class Keeper : public RawReviewSink {
   }
 
   Gathered& gathered_;
+  AllIds& all_;
   ValueRules rules_;
   const NeedsText& needs_text_;
   const MappedInput* input_;
@@ -161,110 +221,159 @@ struct FileResult {
   std::shared_ptr<const MappedInput> input;
 };
 
-FileResult read_file(const std::string& path, const ReadRequest& request,
-                     const PrepareOptions& options, const ValueRules& rules, int64_t tolerated,
-                     ThreadPool& pool, std::vector<Gathered>& gathered, uint64_t& bytes_so_far) {
-  InputStream stream(path);
-  RecordChunks chunks(stream, kChunkBytes);
-  const ReviewFormat format = detect_format(chunks.head(), request.columns, options.quotes, path);
-  chunks.set_rule(format.rule);
-  chunks.skip(format.header_bytes);
-  FileResult result;
-  result.input = stream.map();
+// What all files of a domain are read with.
+struct Reading {
+  const ReadRequest& request;
+  const PrepareOptions& options;
+  ValueRules rules;
+  ThreadPool& pool;
+  std::vector<Gathered>& gathered;
+  AllIds& all;
+  uint64_t bytes = 0;  // of the files before
+};
 
+// A file cut into parts that threads take in order and parse apart.
+struct Parts {
+  std::shared_ptr<const MappedInput> input;  // where texts may stay; may be null
+  int64_t header_lines = 0;
+  // Fills the chunk, or for a table only its index, and says how many bytes it is of; none at the
+  // end. One call at a time.
+  std::function<std::optional<uint64_t>(Chunk& chunk)> next;
+  // For one thread: hands the records of the keeper's chunk to it and returns how many lines it
+  // has.
+  std::function<std::function<int64_t(Keeper& keeper)>()> parser;
+};
+
+FileResult read_parts(const std::string& path, const Parts& parts, int64_t tolerated,
+                      Reading& reading) {
   std::mutex mutex;
-  std::vector<int64_t> lines_of;  // per chunk
+  std::vector<int64_t> lines_of;  // per part
   std::vector<ChunkBadLine> bad;
   int64_t kept = 0;
   uint64_t bytes = 0;
   bool stop = false;
-  pool.parallel_for(pool.threads(), 1, [&](int64_t, int64_t, int worker) {
-    Keeper keeper(gathered[static_cast<std::size_t>(worker)], rules, request.needs_text,
-                  result.input.get());
+  reading.pool.parallel_for(reading.pool.threads(), 1, [&](int64_t, int64_t, int worker) {
+    Keeper keeper(reading.gathered[static_cast<std::size_t>(worker)], reading.all, reading.rules,
+                  reading.request.needs_text, parts.input.get());
     Chunk& chunk = keeper.chunk;
-    ReviewParser parser(format, options.invalid_utf8);
+    const auto parse = parts.parser();
     for (;;) {
       {
         const std::lock_guard<std::mutex> lock(mutex);
         kept += std::exchange(keeper.kept, 0);
         for (ChunkBadLine& line : keeper.bad) bad.push_back(std::move(line));
         keeper.bad.clear();
-        // Chunks are handed out in order: all those before a bad one are, or were, in work, so the
+        // Parts are handed out in order: all those before a bad one are, or were, in work, so the
         // first bad lines of the file are known whichever thread meets its own first.
         if (static_cast<int64_t>(bad.size()) > tolerated) stop = true;
         if (stop) return;
+        std::optional<uint64_t> size;
         try {
-          if (!chunks.next(chunk)) stop = true;
+          size = parts.next(chunk);
         } catch (...) {
           stop = true;
           throw;
         }
+        stop = !size;
         if (stop) return;
         lines_of.push_back(0);
-        bytes += chunk.size;
-        if (request.progress) request.progress(bytes_so_far + bytes);
+        bytes += *size;
+        if (reading.request.progress) reading.request.progress(reading.bytes + bytes);
       }
-      const int64_t lines = parser.parse(chunk, keeper);
+      const int64_t lines = parse(keeper);
       const std::lock_guard<std::mutex> lock(mutex);
       lines_of[static_cast<std::size_t>(chunk.index)] = lines;
     }
   });
 
-  bytes_so_far += bytes;
-  std::vector<int64_t> first_line(lines_of.size() + 1, format.header_lines);
+  reading.bytes += bytes;
+  std::vector<int64_t> first_line(lines_of.size() + 1, parts.header_lines);
   for (std::size_t i = 0; i < lines_of.size(); ++i) first_line[i + 1] = first_line[i] + lines_of[i];
   std::sort(bad.begin(), bad.end(), [](const ChunkBadLine& a, const ChunkBadLine& b) {
     return std::pair(a.chunk, a.line) < std::pair(b.chunk, b.line);
   });
+  FileResult result;
   for (ChunkBadLine& line : bad) {
     result.bad.push_back({path, first_line[static_cast<std::size_t>(line.chunk)] + line.line + 1,
                           std::move(line.reason)});
   }
-  result.report = {stream.identity(), format.name, format.said, first_line.back(), kept, bytes};
+  result.input = parts.input;
+  result.report.lines = first_line.back();
+  result.report.interactions = kept;
+  result.report.bytes = bytes;
   return result;
 }
 
-// Sorts the union of all threads' ids by bytes, and gives each thread the rank of its ids.
-std::vector<std::string_view> rank_ids(const std::vector<Gathered>& gathered,
-                                       IdTable Gathered::*table,
-                                       std::vector<std::vector<uint32_t>>& rank_of) {
-  IdTable all;
-  std::vector<std::vector<uint32_t>> number_of(gathered.size());
-  for (std::size_t t = 0; t < gathered.size(); ++t) {
-    for (const std::string_view id : (gathered[t].*table).ids()) {
-      number_of[t].push_back(all.intern(id));
-    }
-  }
-  std::vector<uint32_t> order(all.ids().size());
+FileResult read_text_file(const std::string& path, int64_t tolerated, Reading& reading) {
+  const PrepareOptions& options = reading.options;
+  InputStream stream(path);
+  RecordChunks chunks(stream, kChunkBytes);
+  const ReviewFormat format =
+      detect_format(chunks.head(), reading.request.columns, options.quotes, path);
+  chunks.set_rule(format.rule);
+  chunks.skip(format.header_bytes);
+  Parts parts{stream.map(), format.header_lines};
+  parts.next = [&](Chunk& chunk) {
+    return chunks.next(chunk) ? std::optional<uint64_t>(chunk.size) : std::nullopt;
+  };
+  parts.parser = [&] {
+    return [parser = std::make_shared<ReviewParser>(format, options.invalid_utf8)](Keeper& keeper) {
+      return parser->parse(keeper.chunk, keeper);
+    };
+  };
+  FileResult result = read_parts(path, parts, tolerated, reading);
+  result.report.identity = stream.identity();
+  result.report.format = format.name;
+  result.report.columns = format.said;
+  return result;
+}
+
+FileResult read_parquet_file(const std::string& path, int64_t tolerated, Reading& reading) {
+  const ParquetReviews reviews(path, reading.request.columns, reading.options);
+  int64_t next_group = 0;
+  Parts parts;
+  parts.next = [&](Chunk& chunk) -> std::optional<uint64_t> {
+    if (next_group == reviews.groups()) return std::nullopt;
+    chunk.index = next_group++;
+    return reviews.bytes(chunk.index);
+  };
+  parts.parser = [&] {
+    return [&](Keeper& keeper) { return reviews.parse(keeper.chunk.index, keeper); };
+  };
+  FileResult result = read_parts(path, parts, tolerated, reading);
+  result.input = reviews.file();
+  result.report.identity = reviews.identity();
+  result.report.format = "Parquet";
+  result.report.columns = reviews.columns();
+  return result;
+}
+
+// The ids in the order of their bytes; `rank` gets the place there of each number.
+std::vector<std::string_view> in_byte_order(const std::vector<std::string_view>& ids,
+                                            std::vector<uint32_t>& rank) {
+  std::vector<uint32_t> order(ids.size());
   for (uint32_t i = 0; i < order.size(); ++i) order[i] = i;
-  std::sort(order.begin(), order.end(),
-            [&](uint32_t a, uint32_t b) { return all.ids()[a] < all.ids()[b]; });
-  std::vector<uint32_t> rank(order.size());
-  for (uint32_t r = 0; r < order.size(); ++r) rank[order[r]] = r;
+  std::sort(order.begin(), order.end(), [&](uint32_t a, uint32_t b) { return ids[a] < ids[b]; });
+  rank.resize(order.size());
   std::vector<std::string_view> sorted(order.size());
-  rank_of.assign(gathered.size(), {});
-  for (std::size_t t = 0; t < gathered.size(); ++t) {
-    for (std::size_t i = 0; i < number_of[t].size(); ++i) {
-      const uint32_t r = rank[number_of[t][i]];
-      rank_of[t].push_back(r);
-      sorted[r] = (gathered[t].*table).ids()[i];  // `all` goes, the threads' tables stay
-    }
+  for (uint32_t r = 0; r < order.size(); ++r) {
+    rank[order[r]] = r;
+    sorted[r] = ids[order[r]];
   }
   return sorted;
 }
 
-// The titles of all threads' items, by the items' ranks.
-void take_titles(const std::vector<Gathered>& gathered,
-                 const std::vector<std::vector<uint32_t>>& item_rank, Interactions& result) {
-  for (std::size_t t = 0; t < gathered.size(); ++t) {
-    for (std::size_t i = 0; i < gathered[t].titles.size(); ++i) {
-      std::string title = clean_title(gathered[t].titles[i]);
-      if (title.empty()) continue;
-      if (result.titles.empty()) result.titles.resize(result.items.size());
-      std::string& kept = result.titles[item_rank[t][i]];
-      if (kept.empty() || title < kept) kept = std::move(title);
-    }
+// Titles by the items' ranks; none where no item has one.
+std::vector<std::string> titles_in_order(const std::vector<std::string_view>& titles,
+                                         const std::vector<uint32_t>& rank) {
+  std::vector<std::string> sorted;
+  for (std::size_t i = 0; i < titles.size(); ++i) {
+    std::string title = clean_title(titles[i]);
+    if (title.empty()) continue;
+    if (sorted.empty()) sorted.resize(rank.size());
+    sorted[rank[i]] = std::move(title);
   }
+  return sorted;
 }
 
 }  // namespace
@@ -285,71 +394,57 @@ Interactions read_reviews(const ReadRequest& request, const PrepareOptions& opti
   const std::chrono::duration<double, std::milli> now =
       std::chrono::system_clock::now().time_since_epoch();
   constexpr double kDay = 86400e3;  // clocks and time zones differ
-  const ValueRules rules{parse_rating_scale(options.rating_scale), options.time_unit,
-                         now.count() + kDay};
-  auto gathered = std::make_shared<std::vector<Gathered>>(pool.threads());
+  const auto gathered = std::make_shared<std::vector<Gathered>>();
+  for (int t = 0; t < pool.threads(); ++t) gathered->emplace_back(request.spool);
+  const auto all = std::make_shared<AllIds>();
+  Reading reading{request,
+                  options,
+                  {parse_rating_scale(options.rating_scale), options.time_unit, now.count() + kDay},
+                  pool,
+                  *gathered,
+                  *all};
   Interactions result;
-  uint64_t bytes = 0;
   for (const std::string& path : paths) {
     const int64_t left = request.tolerated - static_cast<int64_t>(report.bad.size());
-    FileResult file = read_file(path, request, options, rules, left, pool, *gathered, bytes);
+    FileResult file = is_parquet(path) ? read_parquet_file(path, left, reading)
+                                       : read_text_file(path, left, reading);
     report.bad.insert(report.bad.end(), file.bad.begin(), file.bad.end());
     refuse_bad_line(report.bad, request.tolerated);
     if (file.input) result.inputs.push_back(std::move(file.input));
     report.files.push_back(std::move(file.report));
   }
 
-  std::vector<std::vector<uint32_t>> user_rank, item_rank;
-  pool.parallel_for(2, 1, [&](int64_t side, int64_t, int) {
-    if (side == 0) {
-      result.users = rank_ids(*gathered, &Gathered::users, user_rank);
-    } else {
-      result.items = rank_ids(*gathered, &Gathered::items, item_rank);
-    }
-  });
-  std::size_t rows = 0;
-  for (const Gathered& part : *gathered) {
-    for (const auto& block : part.blocks) rows += block.size();
+  std::size_t count = 0;
+  std::vector<InteractionRows> blocks;
+  for (Gathered& part : *gathered) {
+    part.settle(*all);
     report.without_text += part.without_text;
     report.without_time += part.without_time;
+    for (InteractionRows& block : part.blocks) {
+      count += block.size();
+      blocks.push_back(std::move(block));
+    }
+    part.blocks.clear();
   }
-  if (rows == 0) throw Error(fmt::format("{}: holds no reviews", paths.front()));
-  if (rows > INT32_MAX) throw Error(fmt::format("{}: more than 2^31 reviews", paths.front()));
-  // Grouped by user, in any order within: one counting pass.
-  std::vector<uint32_t> next(result.users.size() + 1, 0);
-  for (std::size_t t = 0; t < gathered->size(); ++t) {
-    for (auto& block : (*gathered)[t].blocks) {
-      for (Interaction& row : block) {
-        row.user = user_rank[t][row.user];
-        row.item = item_rank[t][row.item];
-        ++next[row.user + 1];
-      }
+  if (count == 0) throw Error(fmt::format("{}: holds no reviews", paths.front()));
+  if (count > INT32_MAX) throw Error(fmt::format("{}: more than 2^31 reviews", paths.front()));
+  std::vector<uint32_t> user_rank, item_rank;
+  pool.parallel_for(2, 1, [&](int64_t side, int64_t, int) {
+    CompactIdTable& table = side == 0 ? all->users : all->items;
+    table.close();
+    (side == 0 ? result.users : result.items) =
+        in_byte_order(table.ids(), side == 0 ? user_rank : item_rank);
+  });
+  for (InteractionRows& block : blocks) {
+    for (Interaction& row : block) {
+      row.user = user_rank[row.user];
+      row.item = item_rank[row.item];
     }
   }
-  for (std::size_t u = 1; u < next.size(); ++u) next[u] += next[u - 1];
-  const std::vector<uint32_t> first = next;
-  result.rows.resize(rows);
-  for (Gathered& part : *gathered) {
-    for (auto& block : part.blocks) {
-      for (const Interaction& row : block) result.rows[next[row.user]++] = row;
-      block = {};
-    }
-  }
-  // Within a user by item; equal pairs by content, so that no order of files or threads shows.
-  pool.parallel_for(
-      static_cast<int64_t>(result.users.size()), 1024, [&](int64_t begin, int64_t end, int) {
-        for (int64_t u = begin; u < end; ++u) {
-          std::sort(result.rows.begin() + first[u], result.rows.begin() + first[u + 1],
-                    [](const Interaction& a, const Interaction& b) {
-                      if (a.item != b.item) return a.item < b.item;
-                      if (a.time != b.time) return a.when() < b.when();
-                      if (a.rating != b.rating) return a.rating < b.rating;
-                      return a.review() < b.review();
-                    });
-        }
-      });
-  take_titles(*gathered, item_rank, result);
-  result.memory.push_back(std::move(gathered));
+  result.rows = in_row_order(std::move(blocks), result.users.size(), pool);
+  result.titles = titles_in_order(all->titles, item_rank);
+  result.memory.push_back(gathered);
+  result.memory.push_back(all);
   return result;
 }
 

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -50,6 +51,8 @@ struct ReadRequest {
   // empty.
   std::function<void(uint64_t bytes)> progress = {};
   NeedsText needs_text = {};
+  // What rows and the texts of compressed files lie in; null: ordinary memory.
+  std::shared_ptr<Spool> spool = {};
 };
 
 // Error that names the file, the line and the reason for the first bad line that is too many.
