@@ -63,6 +63,7 @@ class Refused(SystemExit):
     """The program ended with an error."""
 
 
+SIGNALS = ("popularity", "itemknn", "ease", "cease", "ials", "content", "text")
 SIMPLE = ("popularity", "itemknn", "mf", "rp3beta", "ease", "cease", "ials", "content", "text")
 
 

@@ -7,8 +7,10 @@
 
 #include "host/core/error.h"
 #include "host/core/stopwatch.h"
+#include "host/core/terminal/quantity.h"
 #include "host/run/directory/directory_kind.h"
 #include "host/run/evaluate.h"
+#include "host/run/newcomers.h"
 #include "host/run/result.h"
 #include "host/run/run.h"
 #include "host/run/run_json.h"
@@ -22,7 +24,8 @@ using nlohmann::json;
 struct Arguments {
   std::string place;  // a run, or data
   ScoreFiles files;
-  std::string data, out, name;
+  std::string data, out, name, encoder;
+  bool newcomers = false;
   DeviceFlags device;
   EvaluationFlags evaluation;
 };
@@ -41,6 +44,13 @@ void keep(const Arguments& arguments, const EvaluationReport& report, const Doma
 }
 
 void check_outputs(const Arguments& arguments) {
+  const EvaluationFlags& flags = arguments.evaluation;
+  if (!arguments.newcomers && !arguments.encoder.empty()) {
+    throw Error("--model goes with --newcomers");
+  }
+  if (arguments.newcomers && (flags.domain != "target" || flags.split != "test")) {
+    throw Error("--newcomers are users of the target; leave --domain and --split out");
+  }
   arguments.evaluation.check_outputs();
   if (arguments.out.empty()) return;
   if (arguments.evaluation.split != "test") {
@@ -64,6 +74,22 @@ void show(const EvaluationFlags& flags, const EvaluationReport& report, const Do
   print_json(fields);
 }
 
+// Those whom prepare held out, by the reviews that they wrote.
+void run_on_newcomers(const Arguments& arguments, Context& context, RankingModel& model) {
+  const EvaluationFlags& flags = arguments.evaluation;
+  const NewcomersReport measured = evaluate_newcomers(
+      context, model, flags.eval, open_review_reader(context, model, arguments.encoder));
+  keep(arguments, measured.report, measured.people, model.dataset_hash());
+  show(flags, measured.report, measured.people,
+       {{"run", arguments.place},
+        {"without_reviews", measured.without_reviews},
+        {"of_unknown_items", measured.of_unknown_items}});
+  if (flags.json) return;
+  print_line(fmt::format("not counted: {} without a review, {} that nobody else has",
+                         counted(measured.without_reviews, "user"),
+                         counted(measured.of_unknown_items, "item to find", "items to find")));
+}
+
 // A run's best parameters, ranked.
 void run_on_run(Arguments& arguments, const std::function<void()>& apply_flags) {
   const ScoreFiles& files = arguments.files;
@@ -81,6 +107,7 @@ void run_on_run(Arguments& arguments, const std::function<void()>& apply_flags) 
   EvaluationFlags& flags = arguments.evaluation;
   if (const Run* run = dynamic_cast<const Run*>(model.get())) flags.eval = run->config().eval;
   flags.read(apply_flags);
+  if (arguments.newcomers) return run_on_newcomers(arguments, *context, *model);
   EvaluationReport report = evaluate_model(*context, *model, request_of(arguments));
   report.read_seconds += opening_seconds;
   const Domain& domain = model->domain(domain_index(flags.domain));
@@ -89,6 +116,9 @@ void run_on_run(Arguments& arguments, const std::function<void()>& apply_flags) 
 }
 
 void run_on_files(Arguments& arguments, const std::function<void()>& apply_flags) {
+  if (arguments.newcomers) {
+    throw Error(fmt::format("{}: --newcomers needs a run, which places them", arguments.place));
+  }
   EvaluationFlags& flags = arguments.evaluation;
   flags.read(apply_flags);
   flags.eval.options();  // refuses what is wrong before the files are read
@@ -136,6 +166,11 @@ void add_evaluate(CLI::App& app) {
   command->add_option("--data", arguments->data, "where the run's data is now");
   command->add_option("--out", arguments->out, "directory for result.json, which compare reads");
   command->add_option("--name", arguments->name, "of --out: what compare calls the row's variant");
+  command->add_flag("--newcomers", arguments->newcomers,
+                    "of a run: lists for the users whom prepare --hold-out-users kept out");
+  command->add_option("--model", arguments->encoder,
+                      "of --newcomers, in a run that reads vectors of reviews: the folder of the "
+                      "encoder that made them");
   arguments->evaluation.add_to(*command);
   arguments->device.add_to(*command);
   const auto apply_flags =

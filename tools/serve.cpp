@@ -104,6 +104,9 @@ void add_serve(CLI::App& app) {
   command->add_option("--queue", arguments->http.queue, "requests that may wait for a worker")
       ->check(CLI::Range(1, 100000))
       ->capture_default_str();
+  command->add_option("--model", arguments->runs.encoder,
+                      "for newcomers' reviews, to a run that reads vectors of reviews: the folder "
+                      "of the encoder that made them");
   command->add_option("--data", arguments->runs.data, "where the runs' data is now");
   arguments->device.add_to(*command);
   command->callback([arguments] { run(*arguments); });

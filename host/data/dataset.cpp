@@ -149,6 +149,9 @@ void IdList::append(std::string_view id) {
 
 bool is_prepared_file(const fs::path& file) {
   if (file == "prepare.json" || file == "source" || file == "target") return true;
+  if (file == "newcomers" || file == "newcomers/reviews.jsonl" || file == "newcomers/asked.tsv") {
+    return true;
+  }
   const fs::path domain = file.parent_path();
   if (domain != "source" && domain != "target") return false;
   std::string name = file.filename().string();

@@ -8,6 +8,7 @@
 #include "host/core/error.h"
 #include "host/core/version.h"
 #include "host/data/dataset.h"
+#include "host/data/held_out_users.h"
 #include "host/data/item_titles.h"
 #include "host/data/keyed_draw.h"
 #include "host/data/readers/review_format.h"
@@ -72,12 +73,14 @@ NeedsText text_need(const std::string& domain, const PrepareOptions& o) {
   const double labels = target && !o.keep_reviews ? o.target_labels : 1;
   const KeyedDraw keep_draw("keep", domain, o.seed), split_draw("split", domain, o.seed);
   const KeyedDraw label_draw = labels_draw(domain, o.labels_draw, o.seed);
+  const HeldOutUsersDraw newcomer(target ? o.hold_out_users : 0, o.seed);
   return [=](const RawReview& review) {
     if (positives_only && !is_positive(static_cast<float>(review.rating), o.positive)) return false;
     const bool held_out = train < 1 && split_draw.uniform(review.user, review.item) >= train;
     if (held_out && !o.keep_heldout_text) return false;
     const bool in_training = o.split == SplitRule::ratio && !held_out;
-    if (labels < 1 && in_training && label_draw.uniform(review.user, review.item) >= labels) {
+    if (labels < 1 && in_training && !newcomer(review.user) &&
+        label_draw.uniform(review.user, review.item) >= labels) {
       return false;
     }
     return keep >= 1 || keep_draw.uniform(review.user, review.item) < keep;
@@ -131,6 +134,12 @@ class Steps {
     in_both([&](PreparedDomain& domain, int) {
       domain.splits = split(domain.interactions, domain.name, o.split, shares, o.seed);
     });
+    if (o.hold_out_users > 0) {
+      in_target("newcomers", [&] {
+        held_out_ = take_held_out_users(target.interactions, target.splits,
+                                        HeldOutUsersDraw(o.hold_out_users, o.seed));
+      });
+    }
     if (o.target_labels < 1) {
       target.labelled = draw_labels(target.interactions, target.splits, "target", o.target_labels,
                                     o.labels_draw, o.seed);
@@ -138,10 +147,10 @@ class Steps {
     }
     for (const PreparedDomain& domain : domains_) {
       if (domain.interactions.rows.empty()) {
-        throw Error(
-            fmt::format("no interaction of the {} is left; lower --{}-core or --positive, "
-                        "or look at --overlap",
-                        domain.name, domain.name));
+        throw Error(fmt::format(
+            "no interaction of the {} is left; lower --{}-core or --positive, "
+            "or look at --overlap{}",
+            domain.name, domain.name, o.hold_out_users > 0 ? " and --hold-out-users" : ""));
       }
     }
   }
@@ -155,6 +164,12 @@ class Steps {
       if (domain.labelled[r] != 0) rows.rows.push_back(domain.interactions.rows[r]);
     }
     return count(rows);
+  }
+
+  // Of the users that were held out, where any were to be.
+  void write_newcomers(const std::filesystem::path& directory) const {
+    if (options_.hold_out_users == 0) return;
+    write_held_out_users(directory, domains_[1].interactions, held_out_, options_.positive);
   }
 
   std::vector<const PreparedDomain*> domains() const { return {&domains_[0], &domains_[1]}; }
@@ -223,6 +238,7 @@ class Steps {
   PreparedDomain domains_[2];  // source, target
   json steps_ = json::array(), positives_;
   OverlapCounts overlap_;
+  HeldOutUsers held_out_;
 };
 
 }  // namespace
@@ -275,6 +291,7 @@ json prepare(const PrepareRequest& request, ThreadPool& pool, const PrepareEvent
   steps.run();
   report.update(steps.report());
   write_domains(directory.path(), steps.domains(), options.keep_heldout_text, pool);
+  steps.write_newcomers(directory.path());
   for (const PreparedDomain* domain : steps.domains()) {
     for (const auto& input : domain->interactions.inputs) input->check_unchanged();
   }

@@ -73,6 +73,9 @@ OptionSet prepare_option_set(PrepareOptions& o) {
           between(0, 9e18));
   set.add("keep_reviews", o.keep_reviews,
           "keep the texts of training reviews whose labels are dropped");
+  set.add("hold_out_users", o.hold_out_users,
+          "share of the target's users to keep out of the data, apart, to measure newcomers by",
+          between(0, 1));
   set.add("seed", o.seed, "random seed of every draw", between(0, 9e18));
   set.add("keep_heldout_text", o.keep_heldout_text,
           "also write the text of valid and test interactions, apart");

@@ -37,6 +37,7 @@ struct PrepareOptions {
   double target_labels = 1;
   int64_t labels_draw = 0;
   bool keep_reviews = false;
+  double hold_out_users = 0;
   int64_t seed = 0;
   // Writing.
   bool keep_heldout_text = false;

@@ -93,6 +93,9 @@ struct SideBatch {
   EdgeLists<T> id, history;
   TextBatch<T> text;
   ReviewedRows review;  // null where no review vectors are read
+  // What entities of `review` are rows of, where training never saw them: (entities, review_dim)
+  // sums over their sentences, in device memory. Null: training's.
+  MatrixView<const float> later_reviews{};
 };
 
 template <class T>

@@ -147,7 +147,9 @@ std::unique_ptr<EncoderRun<T>> Towers<T>::prepare(Context& context, std::size_t 
     first += history_columns_;
   }
   if (review_columns_ > 0) {
-    review_input<T>(context, tower.reviews, batch.review, columns(run.x, first, review_columns_));
+    ReviewArrays reviews = tower.reviews;
+    if (batch.later_reviews.data != nullptr) reviews.total = batch.later_reviews;
+    review_input<T>(context, reviews, batch.review, columns(run.x, first, review_columns_));
   }
   return made;
 }

@@ -23,6 +23,7 @@ struct EvaluationRequest {
 
 struct EvaluationReport {
   EvaluationRequest request;
+  bool newcomers = false;  // it is of people who were not in the data, and not of a split
   HeldOut held_out;
   Evaluation evaluation;
   std::optional<double> valid;  // NDCG@10 on validation, where asked for and there are positives

@@ -5,6 +5,7 @@
 
 #include <filesystem>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -31,6 +32,13 @@ class RankingModel {
   // Of both domains as training found them, before its first step; of dim 0 where nothing was
   // trained step by step.
   virtual PerDomain<DomainEmbeddings> embed_untrained() { return {}; }
+  // Of users (`side` kUser) or items that training never saw. Error in a model without embeddings,
+  // and in one that reads words, or summaries, of reviews. From one thread at a time, with a
+  // context on the model's device.
+  virtual DomainEmbeddings embed_later(Context& context, std::size_t which, std::size_t side,
+                                       std::span<const LaterEntity> entities);
+  // Whether those need the vectors of their reviews.
+  virtual bool reads_review_vectors() const { return false; }
   // What makes scores of embeddings.
   virtual ScorerArrays scorer() = 0;
   // Ranks the items of a domain of domains(); valid as long as the model.

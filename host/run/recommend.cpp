@@ -57,7 +57,8 @@ double cosine(const DomainEmbeddings& embeddings, int32_t a, int32_t b) {
   return xy / std::sqrt(std::max(xx * yy, 1e-300));
 }
 
-// Of the items the user knows, those whose embeddings are nearest to a recommended one.
+}  // namespace
+
 std::vector<int32_t> nearest_known(const DomainEmbeddings& embeddings,
                                    std::span<const int32_t> known, int32_t item) {
   std::vector<std::pair<double, int32_t>> order;
@@ -69,8 +70,6 @@ std::vector<int32_t> nearest_known(const DomainEmbeddings& embeddings,
   }
   return nearest;
 }
-
-}  // namespace
 
 struct Recommender::State {
   State(RankingModel& of, const std::string& name)

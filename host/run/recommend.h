@@ -9,6 +9,7 @@
 
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -77,6 +78,10 @@ class Recommender {
   struct State;
   std::unique_ptr<State> state_;
 };
+
+// Of some known items those with the embeddings nearest to an item's, by cosine: at most two.
+std::vector<int32_t> nearest_known(const DomainEmbeddings& embeddings,
+                                   std::span<const int32_t> known, int32_t item);
 
 // Those of a Recommender that is made for one call.
 Recommendation recommend(Context& context, RankingModel& model, const std::string& user,

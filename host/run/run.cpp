@@ -175,6 +175,22 @@ PerDomain<DomainEmbeddings> Run::embed_untrained() {
   }
   return embeddings;
 }
+DomainEmbeddings Run::embed_later(Context& context, std::size_t domain, std::size_t side,
+                                  std::span<const LaterEntity> entities) {
+  Network& network = state_->embedding_network();
+  const ModelOptions& model = config().model;
+  if (model.reads_words() || model.review_sentences == ReviewSentences::summary) {
+    throw Error(
+        fmt::format("{}: reads the {} of reviews, which newcomers are not placed by; give a run of "
+                    "signals, or of towers over whole reviews",
+                    state_->directory.name(), model.reads_words() ? "words" : "summaries"));
+  }
+  return cfaa::embed_later<float>(context, network.model, network.assembler, domain, side,
+                                  entities);
+}
+bool Run::reads_review_vectors() const {
+  return !config().signals.alone() && config().model.reads_vectors();
+}
 ScorerArrays Run::scorer() {
   return scorer_arrays<float>(state_->context, state_->embedding_network().model);
 }

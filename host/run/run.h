@@ -35,6 +35,9 @@ class Run final : public RankingModel {
   // By the best parameters. Error in a run of signals alone, which has none.
   DomainEmbeddings embed(std::size_t domain) override;
   PerDomain<DomainEmbeddings> embed_untrained() override;
+  DomainEmbeddings embed_later(Context& context, std::size_t domain, std::size_t side,
+                               std::span<const LaterEntity> entities) override;
+  bool reads_review_vectors() const override;
   ScorerArrays scorer() override;
 
  private:

@@ -82,13 +82,14 @@ json to_json(const EvaluationReport& report) {
   const Evaluation& evaluation = report.evaluation;
   json fields = metric_values(evaluation.all.metrics);
   fields["domain"] = report.request.domain;
-  fields["split"] = split_name(report.request.split);
+  fields["split"] = report.newcomers ? "newcomers" : split_name(report.request.split);
   fields["protocol"] = eval.candidates > 0 ? "sampled" : "full";
   if (eval.candidates > 0) {
     fields["candidates"] = eval.candidates;
     fields["candidate_seed"] = eval.candidate_seed;
   }
-  fields["masked"] = mask_names(resolve(eval.mask, report.request.split));
+  fields["masked"] = report.newcomers ? json::array({"reviewed"})
+                                      : json(mask_names(resolve(eval.mask, report.request.split)));
   fields["users"] = report.held_out.users();
   fields["items"] = report.held_out.items;
   fields["evaluated_users"] = evaluation.all.users;
@@ -192,6 +193,18 @@ json to_json(const Recommendation& list) {
                                {"own_words", item.own_words}});
     if (!item.signal.empty()) fields["items"].back()["signal"] = item.signal;
   }
+  return fields;
+}
+
+json to_json(const NewUserLists& made, const std::string& domain) {
+  json fields = {{"domain", domain},
+                 {"users", json::array()},
+                 {"reviews", made.reviews},
+                 {"without_text", made.without_text},
+                 {"of_unknown_words", made.of_unknown_words},
+                 {"of_unknown_items", made.of_unknown_items},
+                 {"unknown_items", made.unknown_items}};
+  for (const Recommendation& list : made.users) fields["users"].push_back(to_json(list));
   return fields;
 }
 

@@ -10,6 +10,7 @@
 #include "host/run/discrepancy.h"
 #include "host/run/evaluate.h"
 #include "host/run/export.h"
+#include "host/run/newcomers.h"
 #include "host/run/recommend.h"
 #include "host/run/result.h"
 
@@ -22,6 +23,7 @@ nlohmann::json to_json(const Comparison& comparison);
 nlohmann::json to_json(const Discrepancy& discrepancy);
 nlohmann::json to_json(const RunDiscrepancy& discrepancy);
 nlohmann::json to_json(const Recommendation& list);
+nlohmann::json to_json(const NewUserLists& made, const std::string& domain);
 nlohmann::json to_json(const ExportReport& report);
 
 }  // namespace cfaa

@@ -52,21 +52,30 @@ std::string lower(std::string_view text) {
 struct ServedRuns::OpenRun {
   OpenRun(Context& context, const std::string& path, const ServedRunsOptions& options)
       : model(open_model(context, path, options.data)) {
+    const std::shared_ptr<ReviewReader> reader = open_reader(context, *model, options.encoder);
     for (const std::string& name : options.domains) {
       const std::vector<std::size_t> has = model->domains();
       if (std::find(has.begin(), has.end(), domain_index(name)) == has.end()) {
         throw Error(fmt::format("{}: has no lists of the {} domain; leave it out", path, name));
       }
       domains.push_back({name, std::make_unique<Recommender>(*model, name),
-                         make_newcomers(context, *model, name)});
+                         make_newcomers(context, *model, name, reader)});
     }
+  }
+
+  // Null where the model needs none, or there is none.
+  static std::shared_ptr<ReviewReader> open_reader(Context& context, const RankingModel& model,
+                                                   const std::string& encoder) {
+    if (encoder.empty()) return nullptr;
+    return open_review_reader(context, model, encoder);
   }
 
   // Null where the model has no lists for people it was not trained with.
   static std::unique_ptr<Newcomers> make_newcomers(Context& context, RankingModel& model,
-                                                   const std::string& name) {
+                                                   const std::string& name,
+                                                   const std::shared_ptr<ReviewReader>& reader) {
     try {
-      return std::make_unique<Newcomers>(context, model, name);
+      return std::make_unique<Newcomers>(context, model, name, reader);
     } catch (const Error& error) {
       log_once(fmt::format("without lists for newcomers: {}", error.what()));
       return nullptr;

@@ -20,6 +20,7 @@ struct ServedRunsOptions {
   std::vector<std::string> runs;  // directories; a run is known by the last part of its path
   std::vector<std::string> domains = {"target"};  // "target", "source"
   std::string data;                               // overrides where the runs say that it is
+  std::string encoder;  // folder of the model that reads newcomers' reviews, where a run needs one
   std::string device = "auto";
   int workers = 0;  // 0: as many as there are cores; a GPU has one
 };

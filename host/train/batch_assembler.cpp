@@ -253,7 +253,6 @@ void BatchAssembler<T>::add_history(std::size_t domain, std::size_t side, int64_
   const int64_t degree = neighbours.degree(entry.entity);
   const int64_t begin = neighbours.offset[static_cast<std::size_t>(entry.entity)];
   const int64_t taken = std::min(degree, shape_.history_entries);
-  const int64_t others = data_.neighbours[domain][1 - side].count();
   const Permutation sample(std::max<int64_t>(degree, 1), random_.seed,
                            kHistory + (static_cast<uint64_t>(epoch) << 34) +
                                (static_cast<uint64_t>(2 * domain + side) << 32) +
@@ -263,15 +262,29 @@ void BatchAssembler<T>::add_history(std::size_t domain, std::size_t side, int64_
     const auto edge = static_cast<std::size_t>(begin + (taken < degree ? sample(i) : i));
     const int32_t row = neighbours.row[edge];
     if (model_.history_exclude_self && row == entry.excluded) continue;
-    const bool liked = train.label[static_cast<std::size_t>(row)] > 0;
-    int64_t index = neighbours.other[edge];
-    T weight = 1;
-    if (!liked && model_.history_labels == HistoryLabels::split) index += others;
-    if (!liked && model_.history_labels == HistoryLabels::signs) weight = -1;
-    lists.index.data[entries] = static_cast<int32_t>(index);
-    lists.weight.data[entries] = weight;
-    ++entries;
+    add_edge(domain, side, neighbours.other[edge], train.label[static_cast<std::size_t>(row)] > 0,
+             lists, entries);
   }
+  pool_history(lists, first, entries);
+}
+
+template <class T>
+void BatchAssembler<T>::add_edge(std::size_t domain, std::size_t side, int32_t other, bool liked,
+                                 const EdgeLists<T>& lists, int32_t& entries) const {
+  int64_t index = other;
+  T weight = 1;
+  if (!liked && model_.history_labels == HistoryLabels::split) {
+    index += data_.neighbours[domain][1 - side].count();
+  }
+  if (!liked && model_.history_labels == HistoryLabels::signs) weight = -1;
+  lists.index.data[entries] = static_cast<int32_t>(index);
+  lists.weight.data[entries] = weight;
+  ++entries;
+}
+
+template <class T>
+void BatchAssembler<T>::pool_history(const EdgeLists<T>& lists, int32_t first,
+                                     int32_t entries) const {
   if (model_.history_pooling == HistoryPooling::sum || entries == first) return;
   const T share = T(1) / static_cast<T>(entries - first);
   for (int32_t e = first; e < entries; ++e) lists.weight.data[e] *= share;
@@ -362,6 +375,54 @@ void BatchAssembler<T>::assemble_entities(std::size_t domain, std::size_t side, 
     entries.push_back({static_cast<int32_t>(first + std::min(r, count - 1)), -1});
   }
   fill_lists(domain, side, 0, batch);
+}
+
+template <class T>
+int64_t BatchAssembler<T>::later_history_entries(std::span<const LaterEntity> entities) const {
+  int64_t most = 0;
+  for (const LaterEntity& entity : entities) most = std::max(most, std::ssize(entity.history));
+  return model_.history_max > 0 ? std::min(most, model_.history_max) : most;
+}
+
+template <class T>
+void BatchAssembler<T>::assemble_later(std::size_t domain, std::size_t side,
+                                       std::span<const LaterEntity> all, int64_t first_entity,
+                                       int64_t count, int64_t rows, const SideBatch<T>& batch) {
+  CFAA_ASSERT(count >= 1 && count <= rows && !model_.reads_words());
+  const auto entities =
+      all.subspan(static_cast<std::size_t>(first_entity), static_cast<std::size_t>(count));
+  const int64_t most = later_history_entries(all);
+  if (batch.id.offset.data != nullptr) {
+    std::fill_n(batch.id.offset.data, rows + 1, 0);
+    id_rows_[domain][side].list(batch.id);
+  }
+  int32_t used = 0;
+  for (int64_t r = 0; r < rows; ++r) {
+    const LaterEntity& entity = entities[static_cast<std::size_t>(std::min(r, count - 1))];
+    if (batch.history.offset.data != nullptr) {
+      const int64_t degree = std::ssize(entity.history), taken = std::min(degree, most);
+      // The number that one more entity would have, whichever of them it is.
+      const Permutation sample(std::max<int64_t>(degree, 1), random_.seed,
+                               kHistory + (static_cast<uint64_t>(2 * domain + side) << 32) +
+                                   static_cast<uint64_t>(data_.neighbours[domain][side].count()));
+      batch.history.offset.data[r] = used;
+      const int32_t first = used;
+      for (int64_t i = 0; i < taken; ++i) {
+        const auto& edge = entity.history[static_cast<std::size_t>(taken < degree ? sample(i) : i)];
+        add_edge(domain, side, edge.other, edge.liked, batch.history, used);
+      }
+      pool_history(batch.history, first, used);
+    }
+    if (batch.review.entity.data != nullptr) {
+      batch.review.entity.data[r] = static_cast<int32_t>(first_entity + std::min(r, count - 1));
+      batch.review.left_out.data[r] = -1;
+      batch.review.share.data[r] =
+          entity.sentences > 0 ? 1.0f / static_cast<float>(entity.sentences) : 0.0f;
+    }
+  }
+  if (batch.history.offset.data == nullptr) return;
+  batch.history.offset.data[rows] = used;
+  history_rows_[domain][side].list(batch.history);
 }
 
 template class BatchAssembler<float>;

@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "host/core/context.h"
@@ -43,6 +44,17 @@ struct TrainingData {
 
 ModelShape model_shape(const TrainingData& data);
 
+// A user or an item that training never saw: what is known of it in the terms of its domain.
+struct LaterEntity {
+  struct Edge {
+    int32_t other = 0;  // a row of the other side
+    bool liked = true;
+  };
+  std::vector<Edge> history;  // by `other`
+  std::vector<float> review;  // (review_dim) the sum over its reviews' sentences
+  int64_t sentences = 0;
+};
+
 template <class T>
 class BatchAssembler {
  public:
@@ -65,6 +77,13 @@ class BatchAssembler {
   void assemble_entities(std::size_t domain, std::size_t side, int64_t first, int64_t count,
                          int64_t rows, const SideBatch<T>& batch);
 
+  // The same of entities first ... first + count - 1 of some that training never saw: no row of an
+  // id table is theirs. `batch` has room for later_history_entries(all) of each, and its rows of
+  // reviews count from the first of all. Not where words are read.
+  void assemble_later(std::size_t domain, std::size_t side, std::span<const LaterEntity> all,
+                      int64_t first, int64_t count, int64_t rows, const SideBatch<T>& batch);
+  int64_t later_history_entries(std::span<const LaterEntity> entities) const;
+
  private:
   using Entry = BatchEntry;
 
@@ -75,6 +94,9 @@ class BatchAssembler {
   void fill_reviews(std::size_t domain, std::size_t side, const ReviewedRows& rows) const;
   void add_history(std::size_t domain, std::size_t side, int64_t epoch, Entry entry,
                    const EdgeLists<T>& lists, int32_t& entries);
+  void add_edge(std::size_t domain, std::size_t side, int32_t other, bool liked,
+                const EdgeLists<T>& lists, int32_t& entries) const;
+  void pool_history(const EdgeLists<T>& lists, int32_t first, int32_t entries) const;
   void prepare_texts(std::size_t domain);
   void fill_texts(std::size_t domain, std::size_t side, int64_t epoch, const TextBatch<T>& batch);
   int32_t draw_negative(std::size_t domain, int64_t user, uint64_t index, uint64_t stream) const;

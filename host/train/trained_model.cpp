@@ -46,15 +46,18 @@ class EntityBlocks {
   EntityBlocks& operator=(const EntityBlocks&) = delete;
 
   // Appends the rows of `count` entities to z and, where the scorer has such, to ranking.
-  void run(BatchAssembler<T>& assembler, int64_t count, std::vector<float>& z,
-           std::vector<float>& ranking) {
+  // `assemble(first, count, batch)` fills a batch of kBlockRows with some of them. `later_reviews`:
+  // of those that training never saw.
+  template <class Assemble>
+  void run(const Assemble& assemble, int64_t count, std::vector<float>& z,
+           std::vector<float>& ranking, MatrixView<const float> later_reviews = {}) {
+    later_reviews_ = later_reviews;
     const std::array<std::vector<float>*, 2> all = {&z, &ranking};
     for (int64_t first = 0; first < count; first += kBlockRows) {
       Block& block = blocks_[static_cast<std::size_t>(first / kBlockRows) % blocks_.size()];
       finish(block, all);
       block.filled = std::min(kBlockRows, count - first);
-      assembler.assemble_entities(domain_, side_, first, block.filled, kBlockRows,
-                                  side_of(block.host));
+      assemble(first, block.filled, side_of(block.host));
       start(block);
     }
     const std::size_t next = static_cast<std::size_t>((count + kBlockRows - 1) / kBlockRows);
@@ -89,7 +92,9 @@ class EntityBlocks {
   void start(Block& block) {
     DeviceRuntime& runtime = context_.runtime();
     if (is_gpu()) runtime.copy_from_host(block.device, block.host, layout_.bytes());
-    model_.embed(context_, domain_, side_, side_of(block.device), block.rows[0].device.view());
+    SideBatch<T> batch = side_of(block.device);
+    batch.later_reviews = later_reviews_;
+    model_.embed(context_, domain_, side_, batch, block.rows[0].device.view());
     if (block.rows.size() > 1) {
       model_.scorer().ranking_rows(context_, side_, block.rows[0].device.view(),
                                    block.rows[1].device.view());
@@ -114,6 +119,7 @@ class EntityBlocks {
   const Cfaa<T>& model_;
   BatchLayout<T> layout_;
   std::size_t domain_, side_;
+  MatrixView<const float> later_reviews_{};
   std::array<Block, 2> blocks_;
 };
 
@@ -302,8 +308,44 @@ DomainEmbeddings embed_domain(Context& context, const Cfaa<T>& model, BatchAssem
     result.z[side].reserve(static_cast<std::size_t>(count * result.dim));
     EntityBlocks<T> blocks(context, model, entity_shape(assembler.shape(), domain, side), domain,
                            side);
-    blocks.run(assembler, count, result.z[side], result.ranking[side]);
+    const auto assemble = [&](int64_t first, int64_t rows, const SideBatch<T>& batch) {
+      assembler.assemble_entities(domain, side, first, rows, kBlockRows, batch);
+    };
+    blocks.run(assemble, count, result.z[side], result.ranking[side]);
   }
+  return result;
+}
+
+template <class T>
+DomainEmbeddings embed_later(Context& context, const Cfaa<T>& model, BatchAssembler<T>& assembler,
+                             std::size_t domain, std::size_t side,
+                             std::span<const LaterEntity> entities) {
+  BatchShape shape = entity_shape(assembler.shape(), domain, side);
+  if (shape.history_entries > 0) {
+    shape.history_entries =
+        std::max(shape.history_entries, assembler.later_history_entries(entities));
+  }
+  const auto count = std::ssize(entities);
+  const auto width = static_cast<std::size_t>(shape.review_dim);
+  std::vector<float> sums(entities.size() * width);
+  for (std::size_t e = 0; e < entities.size(); ++e) {
+    const std::vector<float>& sum = entities[e].review;
+    CFAA_ASSERT(sum.size() == width || entities[e].sentences == 0);
+    std::copy_n(sum.begin(), std::min(sum.size(), width), sums.data() + e * width);
+  }
+  std::optional<Tensor<float, 2>> reviews;
+  if (width > 0) reviews.emplace(context, std::array{count, shape.review_dim}, sums.data());
+  DomainEmbeddings result;
+  result.dim = model.options().z_columns();
+  result.ranking_dim = model.scorer().ranking_columns();
+  result.count[side] = count;
+  EntityBlocks<T> blocks(context, model, shape, domain, side);
+  blocks.run(
+      [&](int64_t first, int64_t rows, const SideBatch<T>& batch) {
+        assembler.assemble_later(domain, side, entities, first, rows, kBlockRows, batch);
+      },
+      count, result.z[side], result.ranking[side],
+      reviews ? MatrixView<const float>(reviews->view()) : MatrixView<const float>{});
   return result;
 }
 
@@ -351,6 +393,9 @@ std::unique_ptr<Scorer> make_scorer(Context& context, const DomainEmbeddings& em
 #define CFAA_INSTANTIATE(T)                                                               \
   template DomainEmbeddings embed_domain<T>(Context&, const Cfaa<T>&, BatchAssembler<T>&, \
                                             std::size_t);                                 \
+  template DomainEmbeddings embed_later<T>(Context&, const Cfaa<T>&, BatchAssembler<T>&,  \
+                                           std::size_t, std::size_t,                      \
+                                           std::span<const LaterEntity>);                 \
   template ScorerArrays scorer_arrays<T>(Context&, Cfaa<T>&);
 CFAA_INSTANTIATE(float)
 CFAA_INSTANTIATE(double)

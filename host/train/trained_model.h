@@ -50,6 +50,12 @@ template <class T>
 DomainEmbeddings embed_domain(Context& context, const Cfaa<T>& model, BatchAssembler<T>& assembler,
                               std::size_t domain);
 
+// Those of entities of a side that training never saw; the other side has none.
+template <class T>
+DomainEmbeddings embed_later(Context& context, const Cfaa<T>& model, BatchAssembler<T>& assembler,
+                             std::size_t domain, std::size_t side,
+                             std::span<const LaterEntity> entities);
+
 template <class T>
 ScorerArrays scorer_arrays(Context& context, Cfaa<T>& model);
 

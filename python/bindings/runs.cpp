@@ -131,12 +131,15 @@ class Model {
   // the user liked it.
   std::string recommend_newcomers(const Strings& users, const Strings& items, const Strings& texts,
                                   const std::vector<double>& ratings, const std::string& domain,
-                                  int64_t top) {
+                                  int64_t top, const std::string& encoder) {
     check_domain(domain);
     check_between("top", top, 1, 1024);
     return alone([&] {
-      std::unique_ptr<Newcomers>& newcomers = newcomers_[domain];
-      if (!newcomers) newcomers = std::make_unique<Newcomers>(*context_, *model_, domain);
+      std::unique_ptr<Newcomers>& newcomers = newcomers_[{domain, encoder}];
+      if (!newcomers) {
+        newcomers = std::make_unique<Newcomers>(*context_, *model_, domain,
+                                                open_review_reader(*context_, *model_, encoder));
+      }
       std::vector<NewReview> reviews;
       for (std::size_t i = 0; i < users.size(); ++i) {
         reviews.push_back({users[i], items.at(i), texts.at(i), ratings.at(i)});
@@ -188,7 +191,8 @@ class Model {
   std::mutex mutex_;
   std::shared_ptr<Context> context_;
   std::unique_ptr<RankingModel> model_;
-  std::map<std::string, std::unique_ptr<Newcomers>> newcomers_;  // of a domain, made when asked for
+  // Of a domain and an encoder's folder, made when asked for.
+  std::map<std::pair<std::string, std::string>, std::unique_ptr<Newcomers>> newcomers_;
 };
 
 // An array of scores or embeddings, its rows without gaps and in the memory of the CPU.
@@ -294,7 +298,8 @@ void bind_runs(nb::module_& module) {
       .def("recommend", &Model::recommend, nb::arg("user"), nb::arg("domain"), nb::arg("top"))
       .def("recommend_all", &Model::recommend_all, nb::arg("domain"), nb::arg("top"))
       .def("recommend_newcomers", &Model::recommend_newcomers, nb::arg("users"), nb::arg("items"),
-           nb::arg("texts"), nb::arg("ratings"), nb::arg("domain"), nb::arg("top"))
+           nb::arg("texts"), nb::arg("ratings"), nb::arg("domain"), nb::arg("top"),
+           nb::arg("encoder"))
       .def("evaluate", &Model::evaluate, nb::arg("domain"), nb::arg("split"), nb::arg("options"))
       .def("embeddings", &Model::embeddings, nb::arg("domain"), nb::arg("side"))
       .def_prop_ro("data", &Model::data);

@@ -14,6 +14,7 @@ from cfaa import _native
 from cfaa._native import Error
 from cfaa.configuration import Config, Place, nested, path_and_json, to_json
 from cfaa.data import Reviews, field, rows_of
+from cfaa.encoder import model_folder
 from cfaa.listening import Listener, Progress, log
 from cfaa.tables import Comparison, Metrics, Recommendation, Table
 
@@ -67,13 +68,16 @@ class Run:
         return Table(json.loads(line) for line in lines)
 
     def recommend(self, user: str | None = None, *, reviews: Reviews | None = None, top: int = 10,
-                  domain: str = "target") -> Recommendation:
+                  domain: str = "target", encoder: Place | None = None) -> Recommendation:
         """A list for a user, without what the user already has, by the best parameters.
 
         user       the raw id of a user of the data; or
         reviews    what somebody whom training never saw wrote: dicts (or a table) with text, item
                    and rating, each of which may be missing, or texts alone. Without a rating the
-                   item was liked. A known user, presented so, has the same list.
+                   item was liked. A known user, presented so, has the same list, but that no
+                   row of an id table is a newcomer's.
+        encoder    of a run that reads vectors of reviews: the folder (or the name in Hugging
+                   Face's cache) of the model that made them, to read the newcomer's by
 
         Returns Recommendation: a list of dicts, best first, with item, score and the reasons.
         """
@@ -81,24 +85,27 @@ class Run:
             raise Error("recommend: give the id of a user, or the reviews of somebody new")
         if user is not None:
             return Recommendation(json.loads(self._model.recommend(user, domain, top)))
-        lists = self._for_newcomers(reviews, domain, top)
+        lists = self._for_newcomers(reviews, domain, top, encoder)
         if len(lists) != 1:
             raise Error(f"recommend: the reviews are of {len(lists)} users; give those of one, or "
                         "take recommend_all(reviews=...)")
         return lists[0]
 
     def recommend_all(self, *, reviews: Reviews | None = None, top: int = 10,
-                      domain: str = "target") -> list[Recommendation]:
+                      domain: str = "target",
+                      encoder: Place | None = None) -> list[Recommendation]:
         """Every user's list, in the order of the data, without reasons.
 
         reviews    of users whom training never saw, instead, as in `recommend`, each with its user
+        encoder    as in `recommend`
         """
         if reviews is not None:
-            return self._for_newcomers(reviews, domain, top)
+            return self._for_newcomers(reviews, domain, top, encoder)
         lists = json.loads(self._model.recommend_all(domain, top))
         return [Recommendation(fields) for fields in lists]
 
-    def _for_newcomers(self, reviews: Reviews, domain: str, top: int) -> list[Recommendation]:
+    def _for_newcomers(self, reviews: Reviews, domain: str, top: int,
+                       encoder: Place | None) -> list[Recommendation]:
         fields = [{"text": row} if isinstance(row, str) else row
                   for row in rows_of([reviews] if isinstance(reviews, str) else reviews)]
         for number, row in enumerate(fields):
@@ -113,7 +120,8 @@ class Run:
         ratings = [float(rating) for rating in column("rating", math.nan)]
         made = json.loads(self._model.recommend_newcomers(
             list(map(str, column("user", "you"))), list(map(str, column("item", ""))),
-            list(map(str, column("text", ""))), ratings, domain, top))
+            list(map(str, column("text", ""))), ratings, domain, top,
+            "" if encoder is None else model_folder(encoder)))
         unknown = [item for item in made["unknown_items"] if item]
         if unknown:
             log.warning("items that the data do not have: %s; of their reviews the texts count",

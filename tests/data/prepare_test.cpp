@@ -2,8 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include <sstream>
+
 #include "host/core/error.h"
 #include "host/data/dataset.h"
+#include "host/data/held_out_users.h"
 #include "host/data/review_text.h"
 #include "host/io/parquet.h"
 #include "tests/data/raw_reviews.h"
@@ -22,6 +25,11 @@ PrepareOptions loose_options() {
   options.keep_heldout_text = true;
   return options;
 }
+
+// Of newcomers/reviews.jsonl.
+struct NewcomersLine {
+  std::string user, item, text;
+};
 
 class PreparedFiles : public testing::Test {
  protected:
@@ -537,6 +545,95 @@ TEST_F(PreparedFiles, ATargetThatIsLeftEmptySaysWhatToDo) {
   const std::string s = put("s", as_json_2014(random_reviews(800, 30, 30, 1, "s")));
 
   EXPECT_NE(error_of([&] { prepared({s}, {s}); }).find("no interaction of the target is left"),
+            std::string::npos);
+}
+
+class UsersHeldOut : public PreparedFiles {
+ protected:
+  std::string prepare_with(double share, double labels = 1) {
+    PrepareOptions options = loose_options();
+    options.hold_out_users = share;
+    options.target_labels = labels;
+    const std::string out = folder_.path("out" + std::to_string(next_++));
+    run_prepare({put("s", as_json_2014(source_))}, {put("t", as_json_2014(target_))}, out, options);
+    return out;
+  }
+  // Users, items and texts of newcomers/reviews.jsonl.
+  static std::vector<NewcomersLine> lines(const std::string& out) {
+    std::vector<NewcomersLine> all;
+    std::istringstream file(read_text(held_out_reviews_path(out)));
+    for (std::string line; std::getline(file, line);) {
+      const auto fields = nlohmann::json::parse(line);
+      all.push_back({fields["user"], fields["item"], fields["text"]});
+    }
+    return all;
+  }
+
+  std::vector<Review> source_ = random_reviews(3000, 120, 80, 1, "s");
+  std::vector<Review> target_ = random_reviews(4000, 90, 60, 2, "t");
+};
+
+TEST_F(UsersHeldOut, AreWhollyApartAndTheOthersAsTheyWere) {
+  const std::string whole_path = prepare_with(0), part_path = prepare_with(0.3);
+  const Domain whole = load_domain(whole_path, "target"), part = load_domain(part_path, "target");
+
+  EXPECT_FALSE(std::filesystem::exists(whole_path + "/newcomers"));
+  std::map<std::pair<std::string, std::string>, std::string> said;
+  const ReviewTextFile texts(whole.text_path(Split::train));
+  std::set<std::pair<std::string, std::string>> to_find;
+  for (const Split split : {Split::train, Split::valid, Split::test}) {
+    const SplitRows &all = whole.rows(split), &kept = part.rows(split);
+    std::size_t next = 0;
+    for (std::size_t r = 0; r < all.user.size(); ++r) {
+      const std::string user(whole.users[all.user[r]]), item(whole.items[all.item[r]]);
+      if (part.users.find(user) >= 0) {
+        ASSERT_LT(next, kept.user.size());
+        EXPECT_EQ(part.users[kept.user[next]], user);
+        EXPECT_EQ(part.items[kept.item[next]], item);
+        ++next;
+      } else if (split == Split::train) {
+        said[{user, item}] = texts.text(static_cast<int64_t>(r));
+      } else {
+        to_find.emplace(user, item);
+      }
+    }
+    EXPECT_EQ(next, kept.user.size());
+  }
+  EXPECT_LT(part.users.size(), 0.9 * static_cast<double>(whole.users.size()));
+  EXPECT_GT(part.users.size(), 0.5 * static_cast<double>(whole.users.size()));
+  std::map<std::pair<std::string, std::string>, std::string> written;
+  for (const NewcomersLine& line : lines(part_path)) written[{line.user, line.item}] = line.text;
+  EXPECT_EQ(written, said);
+  const auto asked = read_asked_items(part_path);
+  EXPECT_EQ((std::set<std::pair<std::string, std::string>>(asked.begin(), asked.end())), to_find);
+  EXPECT_EQ(asked.size(), to_find.size());
+}
+
+TEST_F(UsersHeldOut, AreTheMoreTheLargerTheShareAndKeepWhatTheySayWhateverTheLabels) {
+  std::set<std::string> few, many;
+  for (const NewcomersLine& line : lines(prepare_with(0.2))) few.insert(line.user);
+  const std::string half = prepare_with(0.5);
+  for (const NewcomersLine& line : lines(half)) many.insert(line.user);
+
+  EXPECT_TRUE(std::includes(many.begin(), many.end(), few.begin(), few.end()));
+  EXPECT_GT(many.size(), few.size());
+  EXPECT_EQ(files_of(half + "/newcomers", {}), files_of(prepare_with(0.5, 0.1) + "/newcomers", {}));
+  EXPECT_NE(error_of([&] { prepare_with(1); }).find("--hold-out-users"), std::string::npos);
+}
+
+TEST_F(UsersHeldOut, AreReplacedWithTheDirectory) {
+  PrepareOptions options = loose_options();
+  const std::string out = prepare_with(0.3);
+  PrepareRequest request{{put("s", as_json_2014(source_))}, {put("t", as_json_2014(target_))}};
+  request.out = out;
+  request.force = true;
+  request.options = options;
+  ThreadPool pool(2);
+
+  prepare(request, pool, {});
+
+  EXPECT_FALSE(std::filesystem::exists(out + "/newcomers"));
+  EXPECT_NE(error_of([&] { read_asked_items(out); }).find("no users were held out"),
             std::string::npos);
 }
 

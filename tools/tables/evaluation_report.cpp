@@ -94,15 +94,17 @@ void print_report(const EvaluationReport& report) {
   const EvaluationRequest& request = report.request;
   const Evaluation& evaluation = report.evaluation;
   print_line(fmt::format(
-      "{} domain, {} split: {} of {} ranked over {}, {} to find", request.domain,
-      split_name(request.split), evaluation.all.users, counted(report.held_out.users(), "user"),
+      "{} domain, {}: {} of {} ranked over {}, {} to find", request.domain,
+      report.newcomers ? "newcomers" : fmt::format("{} split", split_name(request.split)),
+      evaluation.all.users, counted(report.held_out.users(), "user"),
       counted(report.held_out.items, "item"), counted(evaluation.all.positives, "positive")));
   print_line(fmt::format(
       "{}; masked: {}; {} without a held-out positive skipped",
       request.eval.candidates == 0
           ? "full ranking"
           : fmt::format("sampled ranking over {} items a user", request.eval.candidates),
-      mask_text(resolve(request.eval.mask, request.split)),
+      report.newcomers ? "what they reviewed"
+                       : mask_text(resolve(request.eval.mask, request.split)),
       counted(evaluation.skipped_users, "user")));
   print_table(evaluation);
   fmt::print("\n");

@@ -39,20 +39,35 @@ std::vector<double> values_of(Context& context, const Scorer& scorer, const Held
 std::unique_ptr<Scorer> make_residual_scorer(Context& context, const SignalScores& signals,
                                              const DomainEmbeddings& embeddings,
                                              const ScorerArrays& arrays, double beta) {
+  return make_residual_scorer(
+      context,
+      [&signals](Context& where, std::span<const int32_t> users, int64_t first, int64_t last,
+                 MatrixView<float> scores) { signals.fill(where, users, first, last, scores); },
+      [&signals](int32_t user, std::span<const int32_t> items, double* scores) {
+        signals.score(user, items, scores);
+      },
+      embeddings, arrays, beta);
+}
+
+std::unique_ptr<Scorer> make_residual_scorer(Context& context, BlockFunction signals,
+                                             PairFunction signal_pairs,
+                                             const DomainEmbeddings& embeddings,
+                                             const ScorerArrays& arrays, double beta) {
   const auto model = std::make_shared<ModelPart>(context, embeddings, arrays, beta);
   return std::make_unique<BlockScorer>(
-      signals.users(), signals.items(),
-      [&signals, model](Context& where, std::span<const int32_t> users, int64_t first, int64_t last,
-                        MatrixView<float> scores) {
-        signals.fill(where, users, first, last, scores);
+      embeddings.count[kUser], embeddings.count[kItem],
+      [signals = std::move(signals), model](Context& where, std::span<const int32_t> users,
+                                            int64_t first, int64_t last, MatrixView<float> scores) {
+        signals(where, users, first, last, scores);
         if (model->beta == 0) return;
         const Arena::Scope scope(where.scratch());
         const auto added = where.scratch().take<float, 2>(scores.shape);
         model->scores.block(where, users, first, last, added);
         add_scaled<float>(where, model->device_beta.view().data, added, scores);
       },
-      [&signals, model](int32_t user, std::span<const int32_t> items, double* scores) {
-        signals.score(user, items, scores);
+      [pairs = std::move(signal_pairs), model](int32_t user, std::span<const int32_t> items,
+                                               double* scores) {
+        pairs(user, items, scores);
         if (model->beta == 0) return;
         std::vector<double> added(items.size());
         model->scores.pairs(user, items, added.data());

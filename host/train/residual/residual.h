@@ -41,6 +41,12 @@ std::unique_ptr<Scorer> make_residual_scorer(Context& context, const SignalScore
                                              const DomainEmbeddings& embeddings,
                                              const ScorerArrays& arrays, double beta);
 
+// The same of anybody's signals, by blocks and by pairs; those functions must stay valid too.
+std::unique_ptr<Scorer> make_residual_scorer(Context& context, BlockFunction signals,
+                                             PairFunction signal_pairs,
+                                             const DomainEmbeddings& embeddings,
+                                             const ScorerArrays& arrays, double beta);
+
 // Tries 0, 1/4, 1/2 and 1. The best on validation is taken if it is ahead of the signals alone by
 // more than a standard error; otherwise, and without validation, 0.
 ResidualShare choose_share(Context& context, const SignalScores& signals,
