@@ -56,7 +56,7 @@ struct Rows {
 };
 
 // Newcomers as the model has them.
-struct Placement {
+struct PlacedPeople {
   std::optional<SignalModel::Placed> signals;  // where there are any
   DomainEmbeddings embeddings;                 // where they count: of newcomers and of all items
   int64_t of_unknown_words = 0;  // reviews with text, but without a word of the vocabulary
@@ -158,14 +158,14 @@ struct Newcomers::State {
     return read;
   }
 
-  Placement place(Context& context, const Rows& read) const {
-    Placement placed;
+  PlacedPeople place(Context& context, const Rows& read) const {
+    PlacedPeople placed;
     if (signals != nullptr) place_by_signals(context, read, placed);
     if (share != 0) embed(context, read, placed);
     return placed;
   }
 
-  void place_by_signals(Context& context, const Rows& read, Placement& placed) const {
+  void place_by_signals(Context& context, const Rows& read, PlacedPeople& placed) const {
     std::vector<std::vector<SparseEntry>> liked(read.users.size());
     std::vector<std::string_view> texts;
     std::vector<int32_t> author;
@@ -186,7 +186,7 @@ struct Newcomers::State {
   }
 
   // What the towers make of histories and texts, no row of the id table being theirs.
-  void embed(Context& context, const Rows& read, Placement& placed) const {
+  void embed(Context& context, const Rows& read, PlacedPeople& placed) const {
     std::vector<LaterEntity> entities(read.users.size());
     std::vector<std::string_view> texts;
     std::vector<int32_t> author;
@@ -218,7 +218,7 @@ struct Newcomers::State {
   }
 
   // Valid as long as `placed`.
-  std::unique_ptr<Scorer> scorer(Context& context, const Placement& placed) const {
+  std::unique_ptr<Scorer> scorer(Context& context, const PlacedPeople& placed) const {
     if (share == 0) return signals->scorer(*placed.signals);
     if (signals == nullptr) return make_scorer(context, placed.embeddings, arrays);
     const SignalScores& scores = signals->scores();
@@ -236,8 +236,8 @@ struct Newcomers::State {
   }
 
   // What the residual adds to each of the `chosen` items' scores, less its mean over all items.
-  std::vector<double> raised_by_model(const Placement& placed, const Scorer& scorer, int32_t user,
-                                      std::span<const int32_t> chosen) const {
+  std::vector<double> raised_by_model(const PlacedPeople& placed, const Scorer& scorer,
+                                      int32_t user, std::span<const int32_t> chosen) const {
     std::vector<int32_t> all(static_cast<std::size_t>(domain.items.size()));
     std::iota(all.begin(), all.end(), 0);
     std::vector<double> both(all.size()), alone(all.size());
@@ -255,7 +255,7 @@ struct Newcomers::State {
     return raised;
   }
 
-  void add_reasons(const Placement& placed, const Scorer& scorer, const Rows& read, int32_t user,
+  void add_reasons(const PlacedPeople& placed, const Scorer& scorer, const Rows& read, int32_t user,
                    std::span<const int32_t> chosen, Recommendation& list) const {
     std::vector<SignalReason> reasons;
     std::vector<double> raised;
@@ -326,7 +326,7 @@ NewUserLists Newcomers::lists(Context& context, std::span<const NewReview> revie
                              result.unknown_items.end());
 
   const UserItems masked = read.known_items();
-  const Placement placed = state.place(context, read);
+  const PlacedPeople placed = state.place(context, read);
   result.of_unknown_words = placed.of_unknown_words;
   std::vector<int32_t> users(read.users.size());
   std::iota(users.begin(), users.end(), 0);
@@ -389,7 +389,7 @@ EvaluationReport Newcomers::evaluate(Context& context, std::span<const NewReview
     if (row.liked && row.item >= 0)
       report.held_out.cold_user[static_cast<std::size_t>(row.user)] = 0;
   }
-  const Placement placed = state.place(context, read);
+  const PlacedPeople placed = state.place(context, read);
   report.evaluation =
       cfaa::evaluate(context, *state.scorer(context, placed), report.held_out, eval.options());
   report.device = device_label(context);
@@ -404,9 +404,9 @@ NewcomersReport evaluate_newcomers(Context& context, RankingModel& model,
   const std::filesystem::path data = target.path.parent_path();
   const Newcomers::Asked asked = read_asked_items(data);
   // Written by prepare: its names, whatever the columns of the input were called.
-  const std::vector<NewReview> reviews = read_new_reviews(
-      {held_out_reviews_path(data).string()}, model, target.name,
-      "user=user,item=item,rating=rating,text=text,time=timestamp", context.threads());
+  const std::vector<NewReview> reviews =
+      read_new_reviews({held_out_reviews_path(data).string()}, model, target.name,
+                       "user=user,item=item,rating=rating,text=text", context.threads());
   NewcomersReport result;
   result.people.name = target.name;
   result.people.items = target.items;

@@ -289,7 +289,7 @@ class NewcomersOfNetworks : public NewcomersOf {
   }
 
   void expect_list_of_zeroed_row(const std::string& more, const std::string& inputs) {
-    ASSERT_EQ(train("run", more, inputs).code, 0);
+    ASSERT_EQ(run_program(command("run", more, inputs)).code, 0);
     const std::vector<NewReview> reviews =
         training_reviews(load_domain(path("data"), "target"), "u103", "zoe");
     const auto whole = open_model(*context_, path("run"));
@@ -324,7 +324,7 @@ TEST_F(NewcomersOfNetworks, HaveItByAFactorisationMachineToo) {
 }
 
 TEST_F(NewcomersOfNetworks, OfBothDomainsHaveTheSameListWhereThereIsNoIdTable) {
-  ASSERT_EQ(train("run", "", "[\"history\",\"review\"]").code, 0);
+  ASSERT_EQ(run_program(command("run", "", "[\"history\",\"review\"]")).code, 0);
   const auto run = open_model(*context_, path("run"));
   for (const char* domain : {"target", "source"}) {
     const Newcomers newcomers(*context_, *run, domain, reader_);
@@ -340,7 +340,7 @@ TEST_F(NewcomersOfNetworks, OfBothDomainsHaveTheSameListWhereThereIsNoIdTable) {
 }
 
 TEST_F(NewcomersOfNetworks, OfAResidualHaveTheSumOfSignalsAndModel) {
-  ASSERT_EQ(train("run", "--set signals.residual=model", "[\"history\"]").code, 0);
+  ASSERT_EQ(run_program(command("run", "--set signals.residual=model", "[\"history\"]")).code, 0);
   // Whatever validation has said of the model: half of it counts.
   auto fit = nlohmann::json::parse(read_text(path("run/signals.json")));
   fit["residual"]["beta"] = 0.5;
@@ -358,7 +358,7 @@ TEST_F(NewcomersOfNetworks, OfAResidualHaveTheSumOfSignalsAndModel) {
 TEST_F(NewcomersOfNetworks, NeedTheEncoderAndATowerToRead) {
   write_text(path("new.jsonl"), as_lines({{"ann", "i100", "strings", 5}}));
   const std::string reviews = " --reviews " + path("new.jsonl");
-  ASSERT_EQ(train("run", "", "[\"history\",\"review\"]").code, 0);
+  ASSERT_EQ(run_program(command("run", "", "[\"history\",\"review\"]")).code, 0);
   ASSERT_EQ(run_program("baseline " + path("data") + " popularity --out " + path("pop")).code, 0);
 
   expect_refused(run_program("recommend " + path("run") + reviews), "--model");
