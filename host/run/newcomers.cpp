@@ -109,7 +109,7 @@ struct Newcomers::State {
         signals(of.signals(which)),
         words(domain),
         titles(domain),
-        reader(std::move(by)),
+        reader(of.reads_review_vectors() ? std::move(by) : nullptr),
         share(signals == nullptr ? 1 : of.residual_share()) {
     if (signals != nullptr) terms.emplace(signals->data().terms());
     if (share == 0) return;
