@@ -19,7 +19,7 @@ __global__ void __launch_bounds__(kElementThreads)
                    int64_t stride, int columns, int64_t size) {
   const int64_t block = int64_t{blockIdx.x} * blockDim.x + threadIdx.x;
   if (4 * block >= size) return;
-  const Philox::Block bits = random(static_cast<uint64_t>(block), (state->step << 16) + layer);
+  const Philox::Block bits = random(static_cast<uint64_t>(block), (state->draw << 16) + layer);
   int row = static_cast<int>(4 * block / columns), column = static_cast<int>(4 * block % columns);
 #pragma unroll
   for (int j = 0; j < 4; ++j) {

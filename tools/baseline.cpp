@@ -8,6 +8,7 @@
 #include "host/run/baseline/measure_baseline.h"
 #include "host/run/directory/directory_kind.h"
 #include "host/run/run_json.h"
+#include "tools/command_line/ranks.h"
 #include "tools/tables/evaluation_report.h"
 
 namespace cfaa::tools {
@@ -98,7 +99,7 @@ void add_baseline(CLI::App& app) {
   const auto apply_baseline =
       add_option_flags(*command, baseline_option_set(arguments->request.options));
   command->callback([arguments, apply_evaluation, apply_baseline] {
-    run(*arguments, apply_evaluation, apply_baseline);
+    if (is_first_rank()) run(*arguments, apply_evaluation, apply_baseline);
   });
 }
 

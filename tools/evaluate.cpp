@@ -14,6 +14,7 @@
 #include "host/run/result.h"
 #include "host/run/run.h"
 #include "host/run/run_json.h"
+#include "tools/command_line/ranks.h"
 #include "tools/tables/evaluation_report.h"
 
 namespace cfaa::tools {
@@ -175,7 +176,9 @@ void add_evaluate(CLI::App& app) {
   arguments->device.add_to(*command);
   const auto apply_flags =
       add_option_flags(*command, evaluation_option_set(arguments->evaluation.eval));
-  command->callback([arguments, apply_flags] { run(*arguments, apply_flags); });
+  command->callback([arguments, apply_flags] {
+    if (is_first_rank()) run(*arguments, apply_flags);
+  });
 }
 
 }  // namespace cfaa::tools

@@ -17,6 +17,7 @@
 #include "host/run/run_json.h"
 #include "host/run/train.h"
 #include "tools/command.h"
+#include "tools/command_line/ranks.h"
 
 namespace cfaa::tools {
 namespace {
@@ -72,18 +73,12 @@ void choose_default(const Arguments& arguments, RunConfig& config) {
   }
 }
 
-void run(Arguments& arguments) {
+// Trains seed after seed, or weighs signals: as one rank of several, or alone.
+void train(Arguments& arguments, const Configuration& configuration, Group& group) {
   TrainRequest request;
-  Configuration configuration;
-  choose_default(arguments, configuration.run);
-  arguments.config.apply_to(configuration);
+  request.group = &group;
   RunConfig& config = request.config = configuration.run;
-  config.check();
-  require_prepared(arguments.data);
   const bool signals = config.signals.alone();
-  if (signals && (!arguments.trace.empty() || arguments.from >= 0)) {
-    throw Error("--trace and --from are for a run of CFAA; give a configuration");
-  }
   std::optional<TrainingSet> data;
   if (!signals) data.emplace(arguments.data, config.model);
   request.fresh = arguments.fresh;
@@ -113,9 +108,36 @@ void run(Arguments& arguments) {
                         arguments.fresh ? " without --fresh" : ""));
     }
     results.push_back(to_json(trained.result));
-    if (!arguments.json) print_result(trained.result);
+    if (!arguments.json && group.is_first()) print_result(trained.result);
   }
-  if (arguments.json) print_json(arguments.seeds == 1 ? results[0] : results);
+  if (arguments.json && group.is_first()) {
+    print_json(arguments.seeds == 1 ? results[0] : results);
+  }
+}
+
+Configuration read_configuration(const Arguments& arguments) {
+  Configuration configuration;
+  choose_default(arguments, configuration.run);
+  arguments.config.apply_to(configuration);
+  configuration.run.check();
+  require_prepared(arguments.data);
+  return configuration;
+}
+
+void run(Arguments& arguments) {
+  const RankPlace place = find_rank();
+  const Configuration configuration =
+      said_once(place, [&] { return read_configuration(arguments); });
+  if (configuration.run.signals.alone()) {
+    if (!arguments.trace.empty() || arguments.from >= 0) {
+      throw Error("--trace and --from are for a run of CFAA; give a configuration");
+    }
+    // Nothing of it is divided among ranks: the first does it all.
+    if (place.rank == 0) train(arguments, configuration, *make_group_of_one());
+    return;
+  }
+  arguments.device.threads = threads_of_rank(place, arguments.device.threads);
+  run_on_ranks(place, [&](Group& group) { train(arguments, configuration, group); });
 }
 
 }  // namespace

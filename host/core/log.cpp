@@ -82,7 +82,12 @@ void log_quietly() {
 }
 
 bool log_is_quiet() {
-  return logger().sinks()[0]->level() == spdlog::level::warn;
+  return logger().sinks()[0]->level() == spdlog::level::warn ||
+         logger().level() == spdlog::level::err;
+}
+
+void log_errors_only() {
+  logger().set_level(spdlog::level::err);
 }
 
 void log_to_file(const std::string& path) {

@@ -17,6 +17,10 @@ void log_once(const std::string& message);
 void log_quietly();
 bool log_is_quiet();
 
+// From now on nothing but errors, and not to the log file either: of several processes that do the
+// same, one talks.
+void log_errors_only();
+
 // From now on every message and now and then a line of progress is also appended to this file, with
 // its time, whatever log_quietly() says. Throws Error naming the file where it cannot be written.
 void log_to_file(const std::string& path);

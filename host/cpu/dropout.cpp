@@ -111,7 +111,7 @@ HWY_AFTER_NAMESPACE();
 namespace cfaa::cpu {
 template <class T>
 void dropout(Context& context, double p, const StepState* state, uint64_t layer, MatrixView<T> x) {
-  const DropoutTask<T> task{context.random(), (state->step << 16) + layer, dropout_threshold(p),
+  const DropoutTask<T> task{context.random(), (state->draw << 16) + layer, dropout_threshold(p),
                             static_cast<T>(1 / (1 - p)), x};
   const auto run = CFAA_VECTOR_DISPATCH(drop<T>);
   context.threads().parallel_for(x.size(), kElementsAtOnce,

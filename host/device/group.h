@@ -3,7 +3,7 @@
 // Several processes that compute one thing: the ranks of a job that mpirun, srun or torchrun
 // started. Libraries move bytes between them and never add, since the order in which MPI and NCCL
 // add depends on how many ranks there are and how they are connected: whoever wants a sum gathers
-// its terms and adds them in an order of its own.
+// its terms and adds them in an order of its own (host/model/ranks/part_sums.h).
 //
 //   const std::unique_ptr<Group> group = make_group(find_rank());
 //   group->all_gather(context, mine, all, bytes);  // all: (size, bytes), in the ranks' order

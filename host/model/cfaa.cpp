@@ -4,6 +4,7 @@
 #include <cmath>
 #include <iterator>
 
+#include "host/core/columns.h"
 #include "host/core/error.h"
 #include "host/device/branch.h"
 #include "host/model/normal_init.h"
@@ -72,28 +73,66 @@ Cfaa<T>::Cfaa(Context& context, const ModelOptions& options, const AlignmentOpti
       batch_shape_(batch_shape),
       encoder_(make_encoder<T>(context, options_, trained_shape(shape, batch_shape), parameters_)),
       scorer_(make_pair_scorer<T>(context, options_, parameters_)),
-      solver_(alignment.slim.solver),
-      score_loss_(context, {2}),
-      score_norm_(context, {1}),
-      score_(context, {batch_shape.all_rows()}) {
+      alone_(make_group_of_one()),
+      solver_(alignment.slim.solver) {
   auto losses = make_losses<T>(context, options_.losses, alignment, options_.z_columns(),
                                batch_shape, parameters_);
   const std::vector<LossTerm> used = options_.losses.used();
   for (std::size_t i = 0; i < losses.size(); ++i) {
-    terms_.push_back({std::move(losses[i]), static_cast<std::size_t>(used[i].phase),
-                      Tensor<T, 1>(context, {1}), Tensor<double, 1>(context, {1})});
-    terms_.back().value.fill_zero();
-    terms_.back().squared_norm.fill_zero();
+    terms_.push_back({std::move(losses[i]), static_cast<std::size_t>(used[i].phase), {}, {}, {}});
   }
   CFAA_ASSERT(std::ssize(terms_) == batch_shape.losses);
   CFAA_ASSERT(parameters_.groups() == batch_shape.groups);
   parameters_.allocate(context);
+  divide(context, *alone_, 1, false);
+}
+
+template <class T>
+void Cfaa<T>::divide(Context& context, Group& group, int64_t parts, bool align_globally) {
+  parts_.emplace(context, group, parts);
+  const int64_t own = parts_->own();
+  if (own > 1) parameters_.allocate_gradients(context, own);
+  scores_.clear();
+  for (int64_t p = 0; p < own; ++p) {
+    scores_.push_back({Tensor<T, 1>(context, {2}), Tensor<double, 1>(context, {1}),
+                       Tensor<T, 1>(context, {batch_shape_.all_rows()})});
+  }
+  for (Term& term : terms_) {
+    if (parts > 1 && align_globally) term.pieces = pieces_of(*term.loss);
+    const bool whole = term.pieces.empty();
+    term.value = Tensor<T, 1>(context, {whole ? own : std::ssize(term.pieces)});
+    term.squared_norm = Tensor<double, 1>(context, {whole ? own : 1});
+    term.value.fill_zero();
+    term.squared_norm.fill_zero();
+  }
+}
+
+// As many as there are parts, whoever computes them: what each of them adds up is then the same on
+// any number of ranks.
+template <class T>
+std::vector<typename Cfaa<T>::Piece> Cfaa<T>::pieces_of(const Loss<T>& loss) const {
+  const int64_t dim = options_.z_columns(), parts = parts_->parts();
+  std::vector<Piece> pieces;
+  if (loss.pieces() == LossPieces::columns) {
+    for (int64_t p = 0; p < parts; ++p) {
+      const int64_t first = p * dim / parts, columns = (p + 1) * dim / parts - first;
+      pieces.push_back({{kUser, kItem},
+                        first,
+                        columns,
+                        p,
+                        static_cast<double>(columns) / static_cast<double>(dim)});
+    }
+  } else if (loss.pieces() == LossPieces::sides) {
+    pieces.push_back({{kUser}, 0, dim, 0, 1});
+    pieces.push_back({{kItem}, 0, dim, parts / 2, 1});
+  }
+  return pieces;
 }
 
 template <class T>
 std::optional<Solver> Cfaa<T>::solver() const {
   const bool needed = std::any_of(terms_.begin(), terms_.end(), [&](const Term& term) {
-    return term.loss->name() == "horizontal" && term.phase <= phase_index_;
+    return term.loss->name() == "horizontal" && counts(term);
   });
   return needed ? std::optional(solver_) : std::nullopt;
 }
@@ -202,12 +241,13 @@ VectorView<T> Cfaa<T>::domain_rows(VectorView<T> all, std::size_t domain) const 
 template <class T>
 void Cfaa<T>::run_scorer(Context& context, const Batch<T>& batch, ScoreLoss loss, MathMode math,
                          StepArrays<T>& arrays, const Done& done) {
-  arrays.score = score_;
-  arrays.score_loss = score_loss_;
-  arrays.dscore = context.scratch().template take<T, 1>(score_.shape());
+  PartScore& own = scores_[arrays.part];
+  arrays.score = own.score;
+  arrays.score_loss = own.loss;
+  arrays.dscore = context.scratch().template take<T, 1>(own.score.shape());
   const std::vector<MatrixView<T>> kept =
-      scorer_->forward(context, arrays.z, score_, batch.state, math);
-  score_loss_.fill_zero();
+      scorer_->forward(context, arrays.z, arrays.score, batch.state, math);
+  own.loss.fill_zero();
   for (std::size_t d = 0; d < 2; ++d) {
     if (!batch_shape_.used[d]) continue;
     const VectorView<T> scores = domain_rows(arrays.score, d);
@@ -226,9 +266,18 @@ void Cfaa<T>::run_scorer(Context& context, const Batch<T>& batch, ScoreLoss loss
   }
   run_score_losses(context, batch, math, arrays, done);
   arrays.dz = context.scratch().template take<T, 2>(arrays.z.shape);
-  scorer_->backward(context, arrays.z, kept, score_, arrays.dscore, arrays.dz, batch.state, math);
-  score_norm_.fill_zero();
-  gradient_norm<T>(context, arrays.dz, nullptr, score_norm_.view().data);
+  scorer_->backward(context, arrays.z, kept, arrays.score, arrays.dscore, arrays.dz, batch.state,
+                    math);
+  measure_norm(context, {&arrays.dz, 1}, own.norm.view().data);
+}
+
+template <class T>
+void Cfaa<T>::measure_norm(Context& context, std::span<const MatrixView<T>> gradients,
+                           double* squared_norm) const {
+  context.runtime().fill_zero(squared_norm, sizeof(double));
+  for (const MatrixView<T>& gradient : gradients) {
+    gradient_norm<T>(context, gradient, nullptr, squared_norm);
+  }
 }
 
 template <class T>
@@ -247,7 +296,7 @@ LossInput<T> Cfaa<T>::loss_input(const Term& term, const Batch<T>& batch, MathMo
     input.weight[d] = batch.domain[d].weight;
   }
   input.negatives = batch_shape_.negatives;
-  input.value = term.value;
+  input.value = {term.value.view().data + arrays.part, {1}};
   input.math = math;
   return input;
 }
@@ -258,18 +307,17 @@ void Cfaa<T>::run_score_losses(Context& context, const Batch<T>& batch, MathMode
                                StepArrays<T>& arrays, const Done& done) {
   for (std::size_t i = 0; i < terms_.size(); ++i) {
     Term& term = terms_[i];
-    if (term.loss->rows() != LossRows::scores || term.phase > phase_index_) continue;
+    if (term.loss->rows() != LossRows::scores || !counts(term)) continue;
     const Arena::Scope own(context.scratch());
-    const VectorView<T> gradient = context.scratch().template take<T, 1>(score_.shape());
+    const VectorView<T> gradient = context.scratch().template take<T, 1>(arrays.score.shape);
     fill_zero(context, gradient);
     LossInput<T> input = loss_input(term, batch, math, arrays);
     for (std::size_t d = 0; d < 2; ++d) input.dscore[d] = domain_rows(gradient, d);
-    arrays.loss = term.value;
+    arrays.loss = input.value;
     arrays.loss_gradient = as_row(gradient);
     arrays.loss_rows = LossRows::scores;
     term.loss->apply(context, input);
-    term.squared_norm.fill_zero();
-    gradient_norm<T>(context, arrays.loss_gradient, nullptr, term.squared_norm.view().data);
+    measure_norm(context, {&arrays.loss_gradient, 1}, term.squared_norm.view().data + arrays.part);
     add_scaled<T>(context, batch.loss_weight.data + i, arrays.loss_gradient, as_row(arrays.dscore));
     done(term.loss->name());
   }
@@ -297,15 +345,14 @@ typename Cfaa<T>::ComputedLoss Cfaa<T>::compute_loss(Context& context, std::size
     }
   }
   term.loss->apply(context, input);
-  term.squared_norm.fill_zero();
-  gradient_norm<T>(context, computed.gradient, nullptr, term.squared_norm.view().data);
+  measure_norm(context, {&computed.gradient, 1}, term.squared_norm.view().data + arrays.part);
   return computed;
 }
 
 template <class T>
 void Cfaa<T>::add_loss(Context& context, const ComputedLoss& computed, StepArrays<T>& arrays,
                        const Done& done) {
-  arrays.loss = computed.term->value;
+  arrays.loss = computed.input.value;
   arrays.loss_gradient = computed.gradient;
   arrays.loss_rows = computed.term->loss->rows();
   for (const std::size_t s : {kUser, kItem}) {
@@ -323,7 +370,7 @@ void Cfaa<T>::run_losses(Context& context, const Batch<T>& batch, MathMode math,
   std::vector<std::size_t> active;
   for (std::size_t i = 0; i < terms_.size(); ++i) {
     const Term& term = terms_[i];
-    if (term.loss->rows() != LossRows::scores && term.phase <= phase_index_) active.push_back(i);
+    if (term.loss->rows() != LossRows::scores && counts(term)) active.push_back(i);
   }
   if (active.size() < 2 || !beside) {
     for (const std::size_t index : active) {
@@ -343,6 +390,106 @@ void Cfaa<T>::run_losses(Context& context, const Batch<T>& batch, MathMode math,
   for (const ComputedLoss& each : computed) add_loss(context, each, arrays, done);
 }
 
+// Z of the interactions of all parts, part after part.
+template <class T>
+PerDomain<PerSide<MatrixView<T>>> Cfaa<T>::gather_z(
+    Context& context, const std::vector<StepArrays<T>>& arrays) const {
+  const int64_t n = batch_shape_.n, dim = options_.z_columns();
+  PerDomain<PerSide<MatrixView<T>>> all;
+  for (std::size_t d = 0; d < 2; ++d) {
+    for (std::size_t s = 0; s < 2; ++s) {
+      const auto z = context.scratch().template take<T, 2>({parts_->parts() * n, dim});
+      for (const StepArrays<T>& part : arrays) {
+        const int64_t place = parts_->first() + static_cast<int64_t>(part.part);
+        const MatrixView<T> to(z.data + place * n * dim, {n, dim});
+        fill_zero(context, to);
+        add_scaled<T>(context, nullptr, tower_rows(part.z, d, s, n), to);
+      }
+      parts_->gather(context, VectorView<T>(z.data, {z.size()}));
+      all[d][s] = z;
+    }
+  }
+  return all;
+}
+
+// A loss of all parts together: every rank computes its pieces and shows their gradients to all.
+template <class T>
+void Cfaa<T>::run_pieces(Context& context, Term& term, const PerDomain<PerSide<MatrixView<T>>>& z,
+                         const double* weight, MathMode math, std::vector<StepArrays<T>>& arrays) {
+  const std::vector<Piece>& pieces = term.pieces;
+  const int64_t n = batch_shape_.n, rows = parts_->parts() * n;
+  int64_t width = 0;
+  for (const Piece& piece : pieces) width = std::max(width, piece.columns);
+  // A piece's gradients: of the source's rows, then the target's; users first.
+  const int64_t towers = 2 * std::ssize(pieces[0].sides);
+  const auto results =
+      context.scratch().template take<T, 3>({std::ssize(pieces), towers * rows, width});
+  const auto gradient = [&](std::size_t piece, std::size_t side, std::size_t domain) {
+    const auto tower = static_cast<int64_t>(2 * side + domain);
+    T* const first = results[static_cast<int64_t>(piece)].data + tower * rows * width;
+    return MatrixView<T>(first, {rows, pieces[piece].columns}, {width, 1});
+  };
+  for (std::size_t i = 0; i < pieces.size(); ++i) {
+    const Piece& piece = pieces[i];
+    if (!parts_->is_own(piece.part)) continue;
+    fill_zero(context, results[static_cast<int64_t>(i)]);
+    LossInput<T> input;
+    input.solver = solver_;
+    input.math = math;
+    input.share = piece.share;
+    input.value = {term.value.view().data + i, {1}};
+    for (std::size_t k = 0; k < piece.sides.size(); ++k) {
+      for (std::size_t d = 0; d < 2; ++d) {
+        input.z[d][piece.sides[k]] = columns(z[d][piece.sides[k]], piece.first, piece.columns);
+        input.dz[d][piece.sides[k]] = gradient(i, k, d);
+      }
+    }
+    if (piece.columns > 0) term.loss->apply(context, input);
+  }
+  parts_->share_pieces(context, term.value.view(), results);
+
+  std::vector<MatrixView<T>> all;
+  for (std::size_t i = 0; i < pieces.size(); ++i) {
+    for (std::size_t k = 0; k < pieces[i].sides.size(); ++k) {
+      for (std::size_t d = 0; d < 2; ++d) {
+        const MatrixView<T> found = gradient(i, k, d);
+        all.push_back(found);
+        for (StepArrays<T>& part : arrays) {
+          const int64_t place = (parts_->first() + static_cast<int64_t>(part.part)) * n;
+          const MatrixView<T> rows_of_part(found.data + place * width, {n, found.cols()},
+                                           found.stride);
+          const MatrixView<T> dz = tower_rows(part.dz, d, pieces[i].sides[k], n);
+          add_scaled<T>(context, weight, rows_of_part,
+                        columns(dz, pieces[i].first, pieces[i].columns));
+        }
+      }
+    }
+  }
+  measure_norm(context, all, term.squared_norm.view().data);
+}
+
+template <class T>
+void Cfaa<T>::run_divided_losses(Context& context, std::span<const Batch<T>> batches, MathMode math,
+                                 std::vector<StepArrays<T>>& arrays) {
+  std::optional<PerDomain<PerSide<MatrixView<T>>>> z;
+  for (std::size_t i = 0; i < terms_.size(); ++i) {
+    Term& term = terms_[i];
+    if (term.loss->rows() == LossRows::scores || !counts(term)) continue;
+    if (!term.pieces.empty()) {
+      if (!z) z = gather_z(context, arrays);
+      const Arena::Scope own(context.scratch());
+      run_pieces(context, term, *z, batches[0].loss_weight.data + i, math, arrays);
+      continue;
+    }
+    for (std::size_t p = 0; p < arrays.size(); ++p) {
+      const Arena::Scope own(context.scratch());
+      parameters_.use_gradient(static_cast<int64_t>(p));
+      add_loss(context, compute_loss(context, i, batches[p], math, arrays[p]), arrays[p],
+               [](const std::string&) {});
+    }
+  }
+}
+
 template <class T>
 void Cfaa<T>::run_backward(Context& context, const Batch<T>& batch, MathMode math,
                            StepArrays<T>& arrays) {
@@ -355,48 +502,76 @@ void Cfaa<T>::run_backward(Context& context, const Batch<T>& batch, MathMode mat
 }
 
 template <class T>
-void Cfaa<T>::step(Context& context, const Batch<T>& batch, ScoreLoss loss, MathMode math,
-                   StepObserver<T>* observer) {
+void Cfaa<T>::step(Context& context, std::span<const Batch<T>> batches, ScoreLoss loss,
+                   MathMode math, StepObserver<T>* observer) {
+  CFAA_ASSERT(std::ssize(batches) == parts_->own());
+  CFAA_ASSERT(observer == nullptr || parts_->parts() == 1);
   const Arena::Scope scope(context.scratch());
-  StepArrays<T> arrays;
+  std::vector<StepArrays<T>> arrays(batches.size());
   const auto done = [&](const std::string& part) {
     if (observer == nullptr) return;
     if (observer->waits()) context.runtime().synchronize();
-    observer->part_done(part, arrays);
+    observer->part_done(part, arrays[0]);
   };
 
-  for (int group = 0; group < parameters_.groups(); ++group) {
-    fill_zero(context, parameters_.dense_gradient(group));
+  for (std::size_t p = 0; p < batches.size(); ++p) {
+    arrays[p].part = p;
+    parameters_.use_gradient(static_cast<int64_t>(p));
+    for (int group = 0; group < parameters_.groups(); ++group) {
+      fill_zero(context, parameters_.dense_gradient(group));
+    }
+    run_encoder(context, batches[p], batches[p].state, math, arrays[p]);
+    done("towers");
+    run_scorer(context, batches[p], loss, math, arrays[p], done);
+    done("scorer");
   }
-  run_encoder(context, batch, batch.state, math, arrays);
-  done("towers");
-  run_scorer(context, batch, loss, math, arrays, done);
-  done("scorer");
   // Not before the eyes of somebody who wants a part's time, nor where cuSOLVER is called.
   const bool beside = context.device() != DeviceKind::cpu &&
                       (observer == nullptr || !observer->waits()) && solver() != Solver::cusolver;
-  run_losses(context, batch, math, beside, arrays, done);
-  run_backward(context, batch, math, arrays);
+  if (parts_->parts() == 1) {
+    run_losses(context, batches[0], math, beside, arrays[0], done);
+  } else {
+    run_divided_losses(context, batches, math, arrays);
+  }
+  for (std::size_t p = 0; p < batches.size(); ++p) {
+    parameters_.use_gradient(static_cast<int64_t>(p));
+    run_backward(context, batches[p], math, arrays[p]);
+  }
+  parameters_.use_gradient(0);
   done("backward");
   if (observer != nullptr && !observer->updates()) return;
-  update(context, batch, arrays.tables);
+  update(context, batches[0], arrays);
   done("update");
 }
 
 template <class T>
 void Cfaa<T>::update(Context& context, const Batch<T>& batch,
-                     const std::vector<TableGradient<T>>& tables) {
-  std::vector<TableGradient<T>> learned;
-  std::copy_if(tables.begin(), tables.end(), std::back_inserter(learned),
-               [&](const TableGradient<T>& table) {
-                 return !phase_.freezes(parameters_.table(table.table).name);
-               });
+                     const std::vector<StepArrays<T>>& arrays) {
+  std::vector<std::vector<TableGradient<T>>> of_parts;
+  for (const StepArrays<T>& part : arrays) {
+    std::copy_if(part.tables.begin(), part.tables.end(),
+                 std::back_inserter(of_parts.emplace_back()), [&](const TableGradient<T>& table) {
+                   return !phase_.freezes(parameters_.table(table.table).name);
+                 });
+  }
+  std::vector<TableGradient<T>> learned = of_parts[0];
+  if (parts_->parts() > 1) {
+    for (int group = 0; group < parameters_.groups(); ++group) {
+      std::vector<VectorView<T>> gradients;
+      for (std::size_t p = 0; p < arrays.size(); ++p) {
+        parameters_.use_gradient(static_cast<int64_t>(p));
+        gradients.push_back(parameters_.dense_gradient(group));
+      }
+      parts_->sum(context, gradients);
+    }
+    parameters_.use_gradient(0);
+    learned = parts_->sum_rows(context, of_parts);
+    parts_->share_fault(context);
+  }
   update_group(context, 0, batch.state, learned);
   for (const Term& term : terms_) {
     const int group = term.loss->group();
-    if (group > 0 && term.phase <= phase_index_) {
-      update_group(context, group, batch.state + group, {});
-    }
+    if (group > 0 && counts(term)) update_group(context, group, batch.state + group, {});
   }
 }
 
@@ -428,27 +603,61 @@ void Cfaa<T>::update_group(Context& context, int group, StepState* state,
 }
 
 template <class T>
-StepMeasures Cfaa<T>::measures(Context& context, const Batch<T>& batch) const {
-  const std::vector<T> score_loss = score_loss_.to_host(), scores = score_.to_host();
+StepMeasures Cfaa<T>::measures(Context& context, std::span<const Batch<T>> batches) const {
   StepState state;
-  context.runtime().copy_to_host(&state, batch.state, sizeof(state));
+  context.runtime().copy_to_host(&state, batches[0].state, sizeof(state));
   context.runtime().synchronize();
-  StepMeasures measures;
-  measures.score = {score_loss[kSource], score_loss[kTarget]};
-  measures.score_norm = std::sqrt(score_norm_.to_host()[0]);
-  measures.gradient_norm = std::sqrt(state.squared_norm);
-  const std::vector<double> weights = to_host(context, batch.loss_weight);
-  for (std::size_t i = 0; i < terms_.size(); ++i) {
-    const Term& term = terms_[i];
-    measures.losses.push_back({term.loss->name(), weights[i], term.value.to_host()[0],
-                               std::sqrt(term.squared_norm.to_host()[0]), term.loss->sign()});
-  }
+  // Of each own part: both domains' L_C, its squared norm, the sum of the probabilities, then each
+  // loss's value and squared norm.
+  std::vector<double> own;
   const std::size_t first = static_cast<std::size_t>(batch_shape_.rows(kSource));
   const std::size_t n = static_cast<std::size_t>(batch_shape_.n);
-  for (std::size_t i = first; i < first + n; ++i) {
-    measures.target_probability += 1 / (1 + std::exp(-static_cast<double>(scores[i])));
+  for (std::size_t p = 0; p < scores_.size(); ++p) {
+    const std::vector<T> loss = scores_[p].loss.to_host(), scores = scores_[p].score.to_host();
+    double probability = 0;
+    for (std::size_t i = first; i < first + n; ++i) {
+      probability += 1 / (1 + std::exp(-static_cast<double>(scores[i])));
+    }
+    own.insert(own.end(), {static_cast<double>(loss[kSource]), static_cast<double>(loss[kTarget]),
+                           scores_[p].norm.to_host()[0], probability});
+    for (const Term& term : terms_) {
+      const std::vector<T> values = term.value.to_host();
+      double value = 0;
+      for (std::size_t i = 0; i < term.pieces.size(); ++i) {
+        value += term.pieces[i].share * static_cast<double>(values[i]);
+      }
+      const std::vector<double> norms = term.squared_norm.to_host();
+      if (term.pieces.empty()) value = values[p];
+      own.insert(own.end(), {value, norms[term.pieces.empty() ? p : 0]});
+    }
   }
-  measures.target_probability /= static_cast<double>(n);
+  const std::vector<double> all = parts_->gather_host(context, own);
+
+  const auto parts = static_cast<std::size_t>(parts_->parts());
+  const std::size_t count = all.size() / parts;
+  const auto sum = [&](std::size_t i) {
+    double total = 0;
+    for (std::size_t p = 0; p < parts; ++p) total += all[p * count + i];
+    return total;
+  };
+  const auto mean_of = static_cast<double>(parts);
+  StepMeasures measures;
+  measures.score = {sum(kSource), sum(kTarget)};
+  measures.score_norm = std::sqrt(sum(2));
+  measures.gradient_norm = std::sqrt(state.squared_norm);
+  measures.target_probability = sum(3) / (mean_of * static_cast<double>(n));
+  const std::vector<double> weights = to_host(context, batches[0].loss_weight);
+  for (std::size_t i = 0; i < terms_.size(); ++i) {
+    const Term& term = terms_[i];
+    StepMeasures::Loss loss{term.loss->name(), weights[i], all[4 + 2 * i],
+                            std::sqrt(all[5 + 2 * i]), term.loss->sign()};
+    if (term.pieces.empty()) {
+      loss.weight *= mean_of;
+      loss.value = sum(4 + 2 * i) / mean_of;
+      loss.norm = std::sqrt(sum(5 + 2 * i)) / mean_of;
+    }
+    measures.losses.push_back(std::move(loss));
+  }
   return measures;
 }
 

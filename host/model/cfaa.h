@@ -5,12 +5,16 @@
 //   Z = encoder(batch),   L = L_C(scorer(Z)) + sum of the losses on Z, each with its weight
 //
 // (L_C(scorer(Z) + offset) where the batch has offsets, what signals say of its pairs),
-// backward by hand, clipped, Adam. Nothing in a step waits for the device or allocates after the
-// first one: on a GPU it is captured and replayed (host/train/step_runner.h).
+// backward by hand, clipped, Adam. A step may be of several batches, its parts: their gradients are
+// added up along a fixed tree, and ranks may divide them (host/model/ranks/part_sums.h). L_C and
+// the losses of a part count by 1 / V; L_O and L_A may be taken of all parts' Z together. Nothing
+// in a step waits for the device or allocates after the first one: on a GPU it is captured and
+// replayed (host/train/step_runner.h).
 
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -20,6 +24,7 @@
 #include "host/model/loss.h"
 #include "host/model/pair_scorer.h"
 #include "host/model/phase.h"
+#include "host/model/ranks/part_sums.h"
 #include "host/model/step_observer.h"
 
 namespace cfaa {
@@ -63,6 +68,12 @@ class Cfaa {
   // the order of one. `tied_start` copies the source's towers to the target's.
   void initialize(Context& context, const Batch<T>& batch, uint64_t seed);
 
+  // Steps from now on have so many parts, divided among the ranks of `group`, which must outlive
+  // it. `align_globally`: L_O and L_A are of all parts together. Error where they cannot be
+  // divided.
+  void divide(Context& context, Group& group, int64_t parts, bool align_globally);
+  const PartSums<T>& parts() const { return *parts_; }
+
   // Steps from now on are those of a phase. What it freezes is not touched, and losses that begin
   // later are not computed.
   void enter(std::size_t index, const Phase& phase);
@@ -73,24 +84,45 @@ class Cfaa {
   void solve_by(Solver solver) { solver_ = solver; }
   std::optional<Solver> solver() const;
 
-  // One step on a batch in device memory.
-  void step(Context& context, const Batch<T>& batch, ScoreLoss loss, MathMode math,
+  // One step on the batches of this rank's parts, in device memory. A step of several parts is not
+  // observed.
+  void step(Context& context, std::span<const Batch<T>> batches, ScoreLoss loss, MathMode math,
             StepObserver<T>* observer = nullptr);
+  // One step on one batch.
+  void step(Context& context, const Batch<T>& batch, ScoreLoss loss, MathMode math,
+            StepObserver<T>* observer = nullptr) {
+    step(context, std::span(&batch, 1), loss, math, observer);
+  }
 
-  // Of the last step. Waits for the device.
-  StepMeasures measures(Context& context, const Batch<T>& batch) const;
+  // Of the last step, all its parts. Waits for the device, and for the other ranks.
+  StepMeasures measures(Context& context, std::span<const Batch<T>> batches) const;
 
   // Embeddings (R, D) of users or items whose inputs are in `batch` (its `rows` are z's).
   void embed(Context& context, std::size_t domain, std::size_t side, const SideBatch<T>& batch,
              MatrixView<T> z) const;
 
  private:
-  // A loss and what the last step measured of it.
+  // A part of a loss that one rank computes for all.
+  struct Piece {
+    std::vector<std::size_t> sides;
+    int64_t first, columns;  // of Z
+    int64_t part;            // whose rank computes it
+    double share;            // factor of its value in the loss
+  };
+  // A loss and what the last step measured of it: of each part or, where it is taken of all parts
+  // together, of each piece.
   struct Term {
     std::unique_ptr<Loss<T>> loss;
-    std::size_t phase;  // the first in which it counts
-    Tensor<T, 1> value;
-    Tensor<double, 1> squared_norm;
+    std::size_t phase;               // the first in which it counts
+    std::vector<Piece> pieces;       // none: it is taken of each part
+    Tensor<T, 1> value;              // (own parts) or (pieces)
+    Tensor<double, 1> squared_norm;  // (own parts) or (1)
+  };
+  // What the last step measured of a part's L_C.
+  struct PartScore {
+    Tensor<T, 1> loss;       // (2) of the source, of the target
+    Tensor<double, 1> norm;  // (1) squared
+    Tensor<T, 1> score;      // (all rows)
   };
 
   // Told of every part that is done.
@@ -116,13 +148,24 @@ class Cfaa {
                             MathMode math, const StepArrays<T>& arrays);
   void add_loss(Context& context, const ComputedLoss& computed, StepArrays<T>& arrays,
                 const Done& done);
+  void run_divided_losses(Context& context, std::span<const Batch<T>> batches, MathMode math,
+                          std::vector<StepArrays<T>>& arrays);
+  PerDomain<PerSide<MatrixView<T>>> gather_z(Context& context,
+                                             const std::vector<StepArrays<T>>& arrays) const;
+  void run_pieces(Context& context, Term& term, const PerDomain<PerSide<MatrixView<T>>>& z,
+                  const double* weight, MathMode math, std::vector<StepArrays<T>>& arrays);
   void run_backward(Context& context, const Batch<T>& batch, MathMode math, StepArrays<T>& arrays);
-  void update(Context& context, const Batch<T>& batch, const std::vector<TableGradient<T>>& tables);
+  void update(Context& context, const Batch<T>& batch, const std::vector<StepArrays<T>>& arrays);
+  std::vector<Piece> pieces_of(const Loss<T>& loss) const;
+  bool counts(const Term& term) const { return term.phase <= phase_index_; }
   void update_group(Context& context, int group, StepState* state,
                     const std::vector<TableGradient<T>>& tables);
   // What a loss reads, its gradients yet to be given.
   LossInput<T> loss_input(const Term& term, const Batch<T>& batch, MathMode math,
                           const StepArrays<T>& arrays) const;
+  // Sets to 0 and adds up.
+  void measure_norm(Context& context, std::span<const MatrixView<T>> gradients,
+                    double* squared_norm) const;
   VectorView<T> domain_rows(VectorView<T> all, std::size_t domain) const;
 
   void start_parameters(Context& context, uint64_t seed);
@@ -139,13 +182,13 @@ class Cfaa {
   Parameters<T> parameters_;
   std::unique_ptr<Encoder<T>> encoder_;
   std::unique_ptr<PairScorer<T>> scorer_;
+  std::unique_ptr<Group> alone_;  // until it is divided
+  std::optional<PartSums<T>> parts_;
   std::vector<Term> terms_;
   std::size_t phase_index_ = 0;
   Phase phase_;
   Solver solver_;
-  Tensor<T, 1> score_loss_;       // (2) of the source, of the target
-  Tensor<double, 1> score_norm_;  // (1) squared
-  Tensor<T, 1> score_;            // (all rows)
+  std::vector<PartScore> scores_;  // of each own part
 };
 
 }  // namespace cfaa

@@ -14,11 +14,12 @@
 namespace cfaa {
 namespace {
 
-// Users and items, each of both domains.
+// Users and items, each of both domains; or one of them.
 template <class T>
 struct Pairs {
   explicit Pairs(const LossInput<T>& input) {
     for (const std::size_t side : {kUser, kItem}) {
+      if (input.z[kSource][side].data == nullptr) continue;
       z.push_back({input.z[kSource][side], input.z[kTarget][side]});
       dz.push_back({input.dz[kSource][side], input.dz[kTarget][side]});
     }
@@ -34,11 +35,13 @@ class Vertical final : public Loss<T> {
   explicit Vertical(const AlignmentOptions& options)
       : Loss<T>("vertical", LossRows::interactions), options_(options) {}
 
+  LossPieces pieces() const override { return LossPieces::columns; }
+
   void apply(Context& context, const LossInput<T>& input) override {
     const Arena::Scope scope(context.scratch());
     const Pairs<T> pairs(input);
     const VerticalLoss<T> forward = vertical_loss<T>(context, pairs.z, options_);
-    vertical_loss_backward<T>(context, pairs.z, forward, 1, pairs.dz);
+    vertical_loss_backward<T>(context, pairs.z, forward, input.share, pairs.dz);
     context.runtime().copy(input.value.data, forward.loss.data, sizeof(T));
   }
 
@@ -53,13 +56,15 @@ class Horizontal final : public Loss<T> {
   explicit Horizontal(const AlignmentOptions& options)
       : Loss<T>("horizontal", LossRows::interactions), options_(options) {}
 
+  LossPieces pieces() const override { return LossPieces::sides; }
+
   void apply(Context& context, const LossInput<T>& input) override {
     const Arena::Scope scope(context.scratch());
     const Pairs<T> pairs(input);
     AlignmentOptions options = options_;
     options.slim.solver = input.solver;
     const HorizontalLoss<T> forward = horizontal_loss<T>(context, pairs.z, options);
-    horizontal_loss_backward<T>(context, pairs.z, options, forward, 1, pairs.dz);
+    horizontal_loss_backward<T>(context, pairs.z, options, forward, input.share, pairs.dz);
     context.runtime().copy(input.value.data, forward.loss.data, sizeof(T));
   }
 

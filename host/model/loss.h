@@ -20,20 +20,26 @@ namespace cfaa {
 // What a loss reads and writes in one step.
 template <class T>
 struct LossInput {
-  // The rows of each tower, (R, D); R is N for a loss of interactions.
+  // The rows of each tower, (R, D); R is N for a loss of interactions. Of a piece of the loss: some
+  // of the columns, or one side alone and the other null.
   PerDomain<PerSide<MatrixView<T>>> z;
   // Gradients of the same, added to, without the loss's weight. Not for a loss of scores.
   PerDomain<PerSide<MatrixView<T>>> dz;
   // Of all rows, (N + N n) each; `dscore` is for losses of scores, and written by them.
   PerDomain<VectorView<T>> score, dscore, label, weight;
   PerDomain<int64_t> negatives{};
-  VectorView<T> value;  // (1), written
+  VectorView<T> value;  // (1), written; without `share`
+  double share = 1;     // factor of the gradients: of a piece in the whole loss
   MathMode math = MathMode::fp32;
   Solver solver = Solver::gemm;
 };
 
 // What a loss is a function of: the embeddings of the N interactions, those of all rows, or scores.
 enum class LossRows { interactions, all, scores };
+
+// How a loss falls into pieces that can be computed apart and add up to it: not at all, by the
+// columns of Z, by users and items.
+enum class LossPieces { none, columns, sides };
 
 template <class T>
 class Loss {
@@ -46,6 +52,7 @@ class Loss {
   const std::string& name() const { return name_; }  // "vertical"
   LossRows rows() const { return rows_; }
 
+  virtual LossPieces pieces() const { return LossPieces::none; }
   // 1 where the embeddings descend the loss, -1 where they ascend it.
   virtual double sign() const { return 1; }
   // The group of parameters that its own layers are in; 0: it has none.

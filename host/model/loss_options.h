@@ -28,6 +28,8 @@ struct LossTerm {
   bool used() const { return weight > 0 && !left_out; }
   // Whether it has a group of parameters of its own.
   bool owns_layers() const { return name == "adversary"; }
+  // Whether it is one of the paper's alignment losses.
+  bool aligns() const { return name == "vertical" || name == "horizontal"; }
   // The weight at a step, counted from 0.
   double weight_at(int64_t step, int64_t steps_per_epoch) const;
 };

@@ -30,9 +30,21 @@ int Parameters<T>::add_table(Context& context, std::string name, int64_t rows, i
 template <class T>
 void Parameters<T>::allocate(Context& context) {
   for (Group& group : groups_) {
-    for (Tensor<T, 1>* array : {&group.w, &group.g, &group.m, &group.v}) {
+    for (Tensor<T, 1>* array : {&group.w, &group.m, &group.v}) {
       *array = Tensor<T, 1>(context, {std::max<int64_t>(group.size, 1)});
       array->fill_zero();
+    }
+  }
+  allocate_gradients(context, 1);
+}
+
+template <class T>
+void Parameters<T>::allocate_gradients(Context& context, int64_t batches) {
+  for (Group& group : groups_) {
+    group.g.resize(static_cast<std::size_t>(batches));
+    for (Tensor<T, 1>& gradient : group.g) {
+      gradient = Tensor<T, 1>(context, {std::max<int64_t>(group.size, 1)});
+      gradient.fill_zero();
     }
   }
 }
@@ -60,9 +72,9 @@ void Parameters<T>::for_each(
     const std::function<void(const std::string& name, MatrixView<T> array)>& visit) {
   for (std::size_t i = 0; i < layers_.size(); ++i) {
     const int layer = static_cast<int>(i);
-    visit(layers_[i].name, slice(&Group::w, layer));
-    visit("adam.m." + layers_[i].name, slice(&Group::m, layer));
-    visit("adam.v." + layers_[i].name, slice(&Group::v, layer));
+    visit(layers_[i].name, weight(layer));
+    visit("adam.m." + layers_[i].name, slice(group_of(layer).m, layer));
+    visit("adam.v." + layers_[i].name, slice(group_of(layer).v, layer));
   }
   for (Table& table : tables_) {
     visit(table.name, table.w);

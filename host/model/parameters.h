@@ -29,24 +29,28 @@ class Parameters {
     Tensor<T, 2> w, m, v;
   };
 
-  // All layers are added first, then allocate() is called once.
+  // All layers are added first, then allocate() is called once, and with more gradients than one
+  // before anything is learned.
   int add_layer(std::string name, int64_t rows, int64_t cols, int group = 0);
   int add_group();
   int add_table(Context& context, std::string name, int64_t rows, int64_t cols);
   void allocate(Context& context);
+  // Gradients of several batches beside each other, and whose gradient() is from now on.
+  void allocate_gradients(Context& context, int64_t batches);
+  void use_gradient(int64_t batch) { gradient_ = static_cast<std::size_t>(batch); }
 
   const std::vector<Layer>& layers() const { return layers_; }
   std::deque<Table>& tables() { return tables_; }
   Table& table(int index) { return tables_[static_cast<std::size_t>(index)]; }
 
-  MatrixView<T> weight(int layer) const { return slice(&Group::w, layer); }
-  MatrixView<T> gradient(int layer) const { return slice(&Group::g, layer); }
+  MatrixView<T> weight(int layer) const { return slice(group_of(layer).w, layer); }
+  MatrixView<T> gradient(int layer) const { return slice(group_of(layer).g[gradient_], layer); }
   VectorView<T> bias(int layer) const { return flat(weight(layer)); }
   VectorView<T> bias_gradient(int layer) const { return flat(gradient(layer)); }
 
   int groups() const { return static_cast<int>(groups_.size()); }
   VectorView<T> dense(int group = 0) const { return at(group).w; }
-  VectorView<T> dense_gradient(int group = 0) const { return at(group).g; }
+  VectorView<T> dense_gradient(int group = 0) const { return at(group).g[gradient_]; }
   VectorView<T> dense_m(int group = 0) const { return at(group).m; }
   VectorView<T> dense_v(int group = 0) const { return at(group).v; }
 
@@ -64,19 +68,24 @@ class Parameters {
  private:
   struct Group {
     int64_t size = 0;
-    Tensor<T, 1> w, g, m, v;
+    Tensor<T, 1> w, m, v;
+    std::vector<Tensor<T, 1>> g = std::vector<Tensor<T, 1>>(1);  // of each batch
   };
 
   const Group& at(int group) const { return groups_[static_cast<std::size_t>(group)]; }
-  MatrixView<T> slice(Tensor<T, 1> Group::*array, int layer) const {
+  const Group& group_of(int layer) const {
+    return at(layers_[static_cast<std::size_t>(layer)].group);
+  }
+  MatrixView<T> slice(const Tensor<T, 1>& array, int layer) const {
     const Layer& l = layers_[static_cast<std::size_t>(layer)];
-    return {(at(l.group).*array).view().data + l.offset, {l.rows, l.cols}};
+    return {array.view().data + l.offset, {l.rows, l.cols}};
   }
   static VectorView<T> flat(MatrixView<T> row) { return {row.data, {row.size()}}; }
 
   std::vector<Layer> layers_;
   std::deque<Group> groups_ = std::deque<Group>(1);
   std::deque<Table> tables_;
+  std::size_t gradient_ = 0;
 };
 
 }  // namespace cfaa

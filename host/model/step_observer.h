@@ -19,6 +19,7 @@ namespace cfaa {
 // The arrays of a step, on the device; empty until their part is done.
 template <class T>
 struct StepArrays {
+  std::size_t part = 0;                              // of the step's parts that this rank computes
   std::vector<std::unique_ptr<EncoderRun<T>>> runs;  // of the domains trained on: user, item
   MatrixView<T> z, dz;                               // (all rows, 2 D), users in the left half
   VectorView<T> score, dscore;                       // (all rows)

@@ -3,7 +3,7 @@
 // dropout, in place:  x_e = keep_e ? x_e / (1 - p) : 0,  keep_e = uniform_e >= p,  e = r C + c
 //
 // uniform_e has the upper 24 bits of word e mod 4 of Philox(seed) at index e / 4 and the stream
-// (step << 16) + layer, step being StepState's: identical on every device, and the backward draws
+// (draw << 16) + layer, draw being StepState's: identical on every device, and the backward draws
 // them again instead of keeping a mask. Called on the activations in the forward and on their
 // gradient in the backward.
 
@@ -52,7 +52,7 @@ struct DropoutDraw {
   // 1 / (1 - p) where element e is kept, else 0.
   CFAA_HOST_DEVICE double factor(int64_t e) const {
     if (state == nullptr) return 1;
-    const Philox::Block bits = random(static_cast<uint64_t>(e) / 4, (state->step << 16) + layer);
+    const Philox::Block bits = random(static_cast<uint64_t>(e) / 4, (state->draw << 16) + layer);
     uint32_t word = bits.word[0];  // chosen without an index, which would need memory on a GPU
     if (e % 4 == 1) word = bits.word[1];
     if (e % 4 == 2) word = bits.word[2];

@@ -10,7 +10,8 @@
 namespace cfaa {
 
 struct StepState {
-  uint64_t step = 0;  // counts from 0 over the whole run: the Philox stream of dropout
+  uint64_t step = 0;  // counts from 0 over the whole run
+  uint64_t draw = 0;  // the Philox stream of dropout: the number of the batch
   double learning_rate = 0;
   double beta1 = 0.9, beta2 = 0.999, epsilon = 1e-8;
   double weight_decay = 0;  // decoupled, per step: w -= learning_rate * decay * w
@@ -20,9 +21,9 @@ struct StepState {
   double squared_norm = 0;                         // written by gradient_norm (host/ops/adam.h)
   double clip = 1;  // written by clip_gradient: factor of every gradient
 
-  // On the host: the number of the step and Adam's corrections by the betas.
+  // On the host: the number of the step, of its one batch, and Adam's corrections by the betas.
   void count(int64_t steps_before) {
-    step = static_cast<uint64_t>(steps_before);
+    step = draw = static_cast<uint64_t>(steps_before);
     correction1 = 1 / (1 - std::pow(beta1, static_cast<double>(steps_before + 1)));
     correction2 = 1 / (1 - std::pow(beta2, static_cast<double>(steps_before + 1)));
   }

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
 
@@ -224,6 +225,14 @@ SignalFit weigh_signals(Context& context, const ReviewedData& data, const RunDir
   return fit;
 }
 
+// The weights that the first rank has, to all.
+void share_weights(Context& context, Group& group, SignalFit& fit) {
+  for (std::vector<SignalWeight>& weights : fit.weights) {
+    weights.resize(gather_values(context, group, weights.size())[0]);
+    for (SignalWeight& weight : weights) weight = gather_values(context, group, weight)[0];
+  }
+}
+
 }  // namespace
 
 TrainingSet::TrainingSet(const fs::path& directory, const ModelOptions& model)
@@ -235,6 +244,8 @@ TrainingSet::TrainingSet(const fs::path& directory, const ModelOptions& model)
 
 TrainedRun train_run(Context& context, const TrainingSet& data, const TrainRequest& request) {
   request.config.check();
+  const std::unique_ptr<Group> alone = make_group_of_one();
+  Group& group = request.group == nullptr ? *alone : *request.group;
   const RunDirectory run(request.out);
   RunDescription description{request.config,
                              fs::absolute(data.directory()).lexically_normal().string(),
@@ -244,23 +255,28 @@ TrainedRun train_run(Context& context, const TrainingSet& data, const TrainReque
     reviewed.emplace(context, data.dataset());
     if (reviewed->has_vectors()) description.embeddings.merge(embedding_identity(data.dataset()));
   }
-  OpenedRun opened(run, description, request.fresh);
+  std::optional<OpenedRun> opened;
+  if (group.is_first()) opened.emplace(run, description, request.fresh);
   TrainOutcome outcome;
   SignalFit fit;
   try {
-    TrainerRequest training{run.train_files(), request.from, request.trace,  request.trace_steps,
-                            request.graphs,    request.stop, request.metrics};
+    TrainerRequest training{run.train_files(),   request.from,   request.trace,
+                            request.trace_steps, request.graphs, request.stop,
+                            request.metrics,     nullptr,        &group};
     std::optional<FrozenSignals> signals;
     if (reviewed) {
-      fit = weigh_signals(context, *reviewed, run, request.config.signals);
+      if (opened) fit = weigh_signals(context, *reviewed, run, request.config.signals);
+      share_weights(context, group, fit);
       training.base = &signals.emplace(context, *reviewed, request.config, fit).base();
     }
     outcome = train(context, data.data(), request.config, training);
   } catch (...) {
-    opened.put_back();
+    if (opened) opened->put_back();
     throw;
   }
   if (outcome.stopped) return {true, outcome.steps, {}};
+  const RunResult result = result_of(outcome, request.config);
+  if (!opened) return {false, outcome.steps, result};
   if (reviewed) {
     fit.residual = outcome.share;
     write_signal_fit(run, fit);
@@ -271,9 +287,8 @@ TrainedRun train_run(Context& context, const TrainingSet& data, const TrainReque
     write_user_metrics(run.user_metrics(domain.name).string(), outcome.test[d].per_user,
                        domain.users);
   }
-  const RunResult result = result_of(outcome, request.config);
   write_result(run, result);
-  opened.finish();
+  opened->finish();
   return {false, outcome.steps, result};
 }
 

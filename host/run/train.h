@@ -55,6 +55,9 @@ struct TrainRequest {
   const std::atomic<bool>* stop = nullptr;  // set it, and the run stops at its next checkpoint
   // Takes each line of metrics.jsonl, an object of JSON, as it is written.
   std::function<void(const std::string& line)> metrics;
+  // The ranks that train it together (train.parts), each by a call of its own; null: this process
+  // alone. The first of them reads and writes `out`.
+  Group* group = nullptr;
 };
 
 struct TrainedRun {

@@ -10,7 +10,7 @@
 namespace cfaa {
 namespace {
 
-// Streams of the random numbers, told apart by their upper bits; the lower ones count steps.
+// Streams of the random numbers, told apart by their upper bits; the lower ones count batches.
 enum Stream : uint64_t {
   kShuffle = uint64_t{1} << 56,
   kNegative = uint64_t{2} << 56,
@@ -96,7 +96,8 @@ BatchAssembler<T>::BatchAssembler(const TrainingData& data, const ModelOptions& 
   const int64_t length = train.epoch == EpochLength::target   ? target
                          : train.epoch == EpochLength::source ? source
                                                               : longest;
-  steps_per_epoch_ = (length + shape_.n - 1) / shape_.n;
+  const int64_t rows_of_step = train.parts * shape_.n;
+  steps_per_epoch_ = (length + rows_of_step - 1) / rows_of_step;
 }
 
 template <class T>
@@ -122,7 +123,8 @@ void BatchAssembler<T>::prepare_texts(std::size_t domain) {
 }
 
 template <class T>
-void BatchAssembler<T>::fill_state(int64_t step, const Batch<T>& batch) const {
+void BatchAssembler<T>::fill_state(int64_t number, const Batch<T>& batch) const {
+  const int64_t step = number / train_.parts;
   StepState& state = *batch.state;
   state = StepState{};
   state.learning_rate = train_.learning_rate;
@@ -134,12 +136,14 @@ void BatchAssembler<T>::fill_state(int64_t step, const Batch<T>& batch) const {
   state.embedding_decay = train_.embedding_decay;
   state.max_norm = train_.max_norm;
   state.count(step);
+  state.draw = static_cast<uint64_t>(number);
   StepState* group = batch.state;
   for (std::size_t i = 0; i < losses_.size(); ++i) {
     const LossTerm& term = losses_[i];
     // A loss counts from the first step of its phase, and so do its layers' updates.
     const int64_t since = step - train_.phases.first_step(static_cast<std::size_t>(term.phase));
     batch.loss_weight.data[i] = since < 0 ? 0 : term.weight_at(since, steps_per_epoch_);
+    if (!train_.is_global(term)) batch.loss_weight.data[i] /= static_cast<double>(train_.parts);
     if (!term.owns_layers()) continue;
     *++group = state;
     group->learning_rate = model_.losses.adversary.learning_rate;
@@ -172,13 +176,14 @@ int32_t BatchAssembler<T>::random_edge(std::size_t domain, std::size_t side, int
 }
 
 template <class T>
-void BatchAssembler<T>::choose_pairs(int64_t step, std::size_t domain,
+void BatchAssembler<T>::choose_pairs(int64_t number, std::size_t domain,
                                      const DomainBatch<T>& batch) {
   const SplitRows& train = data_.domain(domain).train;
   const int64_t n = shape_.n, negatives = shape_.negatives[domain], rows = shape_.rows(domain);
-  const int64_t epoch = step / steps_per_epoch_, within = step % steps_per_epoch_;
+  const int64_t step = number / train_.parts, per_epoch = steps_per_epoch_ * train_.parts;
+  const int64_t epoch = number / per_epoch, within = number % per_epoch;
   const uint64_t own = domain == kSource ? 0 : uint64_t{1} << 48;
-  const uint64_t at_step = own + static_cast<uint64_t>(step);
+  const uint64_t at_number = own + static_cast<uint64_t>(number);
   const bool learns = train_.phases[train_.phases.at(step)].learns(domain);
   PerSide<std::vector<Entry>>& entry = entry_[domain];
   for (std::size_t s = 0; s < 2; ++s) entry[s].resize(static_cast<std::size_t>(rows));
@@ -207,11 +212,11 @@ void BatchAssembler<T>::choose_pairs(int64_t step, std::size_t domain,
       const int64_t negative = n + i * negatives + j;
       const auto index = static_cast<uint64_t>(negative);
       const int32_t user = train.user[row];
-      const int32_t item = draw_negative(domain, user, index, kNegative + at_step);
+      const int32_t item = draw_negative(domain, user, index, kNegative + at_number);
       const auto where = static_cast<std::size_t>(negative);
-      entry[kUser][where] = {user, random_edge(domain, kUser, user, 2 * index, kEdge + at_step)};
+      entry[kUser][where] = {user, random_edge(domain, kUser, user, 2 * index, kEdge + at_number)};
       entry[kItem][where] = {item,
-                             random_edge(domain, kItem, item, 2 * index + 1, kEdge + at_step)};
+                             random_edge(domain, kItem, item, 2 * index + 1, kEdge + at_number)};
       batch.label.data[negative] = T(0);
       batch.weight.data[negative] = learns && positive ? T(1) : T(0);
       counted += batch.weight.data[negative];
@@ -220,7 +225,8 @@ void BatchAssembler<T>::choose_pairs(int64_t step, std::size_t domain,
   }
   if (train_.reduction == Reduction::sum || counted == 0) return;
   for (int64_t i = 0; i < rows; ++i) {
-    batch.weight.data[i] = static_cast<T>(batch.weight.data[i] / counted);
+    batch.weight.data[i] =
+        static_cast<T>(batch.weight.data[i] / (counted * static_cast<double>(train_.parts)));
   }
 }
 
@@ -345,7 +351,7 @@ void BatchAssembler<T>::fill_texts(std::size_t domain, std::size_t side, int64_t
 }
 
 template <class T>
-void BatchAssembler<T>::assemble(int64_t step, const Batch<T>& batch, ThreadPool* threads) {
+void BatchAssembler<T>::assemble(int64_t number, const Batch<T>& batch, ThreadPool* threads) {
   const auto share = [&](std::size_t jobs, const auto& job) {
     const auto run = [&](int64_t first, int64_t last, int) {
       for (int64_t i = first; i < last; ++i) job(static_cast<std::size_t>(i));
@@ -353,15 +359,16 @@ void BatchAssembler<T>::assemble(int64_t step, const Batch<T>& batch, ThreadPool
     const auto count = static_cast<int64_t>(jobs);
     threads != nullptr ? threads->parallel_for(count, 1, run) : run(0, count, 0);
   };
-  fill_state(step, batch);
+  fill_state(number, batch);
   share(2, [&](std::size_t d) {
-    if (shape_.used[d]) choose_pairs(step, d, batch.domain[d]);
+    if (shape_.used[d]) choose_pairs(number, d, batch.domain[d]);
   });
 
   // The target has more rows: its lists first.
   share(4, [&](std::size_t i) {
     const std::size_t d = i < 2 ? kTarget : kSource, s = i % 2;
-    if (shape_.used[d]) fill_lists(d, s, step / steps_per_epoch_, batch.domain[d].side[s]);
+    if (shape_.used[d])
+      fill_lists(d, s, number / (steps_per_epoch_ * train_.parts), batch.domain[d].side[s]);
   });
 }
 

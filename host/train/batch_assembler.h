@@ -1,8 +1,9 @@
 #pragma once
 
 // Fills a batch: which interactions, which negatives, what each row's histories and reviews are. A
-// batch is a function of the seed and the step alone, so a run can resume anywhere, and threads do
-// not matter.
+// batch is a function of the seed and its number alone, so a run can resume anywhere, and threads
+// do not matter. Batch b is part b mod V of step b / V, V being train.parts: where a step has one
+// part, batches and steps are the same.
 //
 // Step by step an epoch goes through a random permutation of the interactions; a domain that runs
 // out starts a fresh permutation. Nothing that is to be predicted is given away: the interaction of
@@ -68,9 +69,9 @@ class BatchAssembler {
     return data_.neighbours[domain][side].count();
   }
 
-  // The batch of a step, in host memory, with its state and the losses' weights. `threads`, which
-  // nobody else uses meanwhile, share the work.
-  void assemble(int64_t step, const Batch<T>& batch, ThreadPool* threads = nullptr);
+  // A batch in host memory, with its state and the losses' weights. `threads`, which nobody else
+  // uses meanwhile, share the work.
+  void assemble(int64_t number, const Batch<T>& batch, ThreadPool* threads = nullptr);
 
   // Inputs of the entities first ... first + count - 1 with all they have, for evaluation; `rows`
   // of the side's arrays beyond them repeat the last.
@@ -87,8 +88,8 @@ class BatchAssembler {
  private:
   using Entry = BatchEntry;
 
-  void fill_state(int64_t step, const Batch<T>& batch) const;
-  void choose_pairs(int64_t step, std::size_t domain, const DomainBatch<T>& batch);
+  void fill_state(int64_t number, const Batch<T>& batch) const;
+  void choose_pairs(int64_t number, std::size_t domain, const DomainBatch<T>& batch);
   void fill_offsets(std::size_t domain, int64_t i, const DomainBatch<T>& batch) const;
   void fill_lists(std::size_t domain, std::size_t side, int64_t epoch, const SideBatch<T>& batch);
   void fill_reviews(std::size_t domain, std::size_t side, const ReviewedRows& rows) const;

@@ -29,19 +29,29 @@ StepRunner<T>::StepRunner(Context& context, Cfaa<T>& model, BatchAssembler<T>& a
       options_(options),
       graphs_(graphs),
       layout_(assembler.shape()),
+      batches_(static_cast<std::size_t>(model.parts().own())),
       results_(model.parameters(), [this] { replay_->boundary(); }) {
   DeviceRuntime& runtime = context.runtime();
   for (std::size_t i = 0; i < 2; ++i) {
-    host_[i] = runtime.allocate_host(layout_.bytes());
-    host_batch_[i] = layout_.at(host_[i]);
+    host_[i] = runtime.allocate_host(bytes());
+    host_batches_[i] = batches_at(host_[i]);
   }
   if (runtime.kind() != DeviceKind::cpu) {
-    device_ = runtime.allocate(layout_.bytes());
-    device_batch_ = layout_.at(device_);
-    upload_ = std::make_unique<Upload>(context, layout_.bytes());
+    device_ = runtime.allocate(bytes());
+    device_batches_ = batches_at(device_);
+    upload_ = std::make_unique<Upload>(context, bytes());
     assembling_threads_ = std::make_unique<ThreadPool>(context.threads().threads());
   }
   enter_phase(0);
+}
+
+template <class T>
+std::vector<Batch<T>> StepRunner<T>::batches_at(void* memory) const {
+  std::vector<Batch<T>> batches;
+  for (std::size_t b = 0; b < batches_; ++b) {
+    batches.push_back(layout_.at(static_cast<char*>(memory) + b * batch_bytes()));
+  }
+  return batches;
 }
 
 template <class T>
@@ -62,7 +72,7 @@ void StepRunner<T>::enter_phase(int64_t step) {
 
 template <class T>
 void StepRunner<T>::compute() {
-  model_.step(context_, device_batch_, options_.loss, options_.math(),
+  model_.step(context_, std::span<const Batch<T>>(device_batches_), options_.loss, options_.math(),
               device_ == nullptr ? nullptr : &results_);
 }
 
@@ -173,7 +183,11 @@ void StepRunner<T>::assemble_ahead(int64_t step) {
   if (was_copied_[other]) context_.runtime().wait_for(copied_[other]);
   ahead_ = step;
   assembling_ = std::async(std::launch::async, [this, step, other] {
-    assembler_.assemble(step, host_batch_[other], assembling_threads_.get());
+    const int64_t first = step * model_.parts().parts() + model_.parts().first();
+    for (std::size_t b = 0; b < batches_; ++b) {
+      assembler_.assemble(first + static_cast<int64_t>(b), host_batches_[other][b],
+                          assembling_threads_.get());
+    }
   });
 }
 
@@ -184,13 +198,17 @@ void StepRunner<T>::load(int64_t step) {
   ahead_ = -1;
   current_ = 1 - current_;
   if (device_ == nullptr) {
-    device_batch_ = host_batch_[current_];
+    device_batches_ = host_batches_[current_];
     return;
   }
   const auto* host = static_cast<const char*>(host_[current_]);
   upload_->begin();
-  for (const ByteRange& range : filled_ranges(host_batch_[current_], host, layout_.bytes())) {
-    upload_->copy(range.first, host + range.first, range.count);
+  for (std::size_t b = 0; b < batches_; ++b) {
+    const std::size_t first = b * batch_bytes();
+    for (const ByteRange& range :
+         filled_ranges(host_batches_[current_][b], host + first, layout_.bytes())) {
+      upload_->copy(first + range.first, host + first + range.first, range.count);
+    }
   }
   upload_->deliver(device_);
   copied_[current_] = context_.runtime().mark();
@@ -220,7 +238,8 @@ template <class T>
 void StepRunner<T>::run_observed(int64_t step, StepObserver<T>& observer) {
   load(step);
   enter_phase(step);
-  model_.step(context_, device_batch_, options_.loss, options_.math(), &observer);
+  model_.step(context_, std::span<const Batch<T>>(device_batches_), options_.loss, options_.math(),
+              &observer);
   last_ = step;
 }
 
@@ -228,7 +247,7 @@ template <class T>
 StepMeasures StepRunner<T>::measures() {
   settle();
   context_.check_faults();
-  return model_.measures(context_, device_batch_);
+  return model_.measures(context_, device_batches_);
 }
 
 template class StepRunner<float>;

@@ -1,10 +1,10 @@
 #pragma once
 
 // One training step after the other: while the device computes step i, another thread assembles
-// the batch of step i + 1 into the other of two host buffers. On the CPU a step reads its batch
-// where it was assembled. On a GPU the buffers are pinned, the batch of step i + 1 is copied while
-// the device computes step i, and the step is replayed from captured graphs; a buffer is used again
-// once its copy is done.
+// the batches of step i + 1 (one, or those of this rank's parts) into the other of two host
+// buffers. On the CPU a step reads its batch where it was assembled. On a GPU the buffers are
+// pinned, the batch of step i + 1 is copied while the device computes step i, and the step is
+// replayed from captured graphs; a buffer is used again once its copy is done.
 //
 // Where a GPU solves by products (alignment.solver gemm) and a step's do not converge, the latch
 // keeps that step and those behind it from changing anything. Whoever waits for the device next
@@ -27,7 +27,7 @@ namespace cfaa {
 template <class T>
 class StepRunner {
  public:
-  // Without `graphs` no step is replayed.
+  // Without `graphs` no step is replayed. The model has been divided already, if at all.
   StepRunner(Context& context, Cfaa<T>& model, BatchAssembler<T>& assembler,
              const TrainOptions& options, bool graphs = true);
   ~StepRunner();
@@ -43,10 +43,10 @@ class StepRunner {
   void settle();
   int64_t solved_again() const { return solved_again_; }  // steps, so far
 
-  // The batch in device memory, and that of the last step in host memory.
-  const Batch<T>& batch() const { return device_batch_; }
-  const Batch<T>& host_batch() const { return host_batch_[current_]; }
-  // Makes a step's batch current without running it.
+  // The batch in device memory, and that of the last step in host memory; the first of several.
+  const Batch<T>& batch() const { return device_batches_[0]; }
+  const Batch<T>& host_batch() const { return host_batches_[current_][0]; }
+  // Makes a step's batches current without running it.
   void load(int64_t step);
   // On a GPU: computes a step up to its update, so that scratch is what steps need of it. Changes
   // nothing that is learned.
@@ -54,11 +54,14 @@ class StepRunner {
 
   const BatchShape& shape() const { return layout_.shape(); }
   const Replay& replay() const { return *replay_; }
-  std::size_t bytes() const { return layout_.bytes(); }
+  std::size_t bytes() const { return batches_ * batch_bytes(); }
   // No batch is being assembled when it returns: the assembler is free for other uses.
   void pause();
 
  private:
+  // From one batch to the next, where it is aligned.
+  std::size_t batch_bytes() const { return (layout_.bytes() + 255) / 256 * 256; }
+  std::vector<Batch<T>> batches_at(void* memory) const;
   void assemble_ahead(int64_t step);
   // Tells the model of the phase that a step is in.
   void enter_phase(int64_t step);
@@ -77,10 +80,11 @@ class StepRunner {
   const TrainOptions& options_;
   bool graphs_;
   BatchLayout<T> layout_;
+  std::size_t batches_;  // of a step
   void* host_[2];
   void* device_ = nullptr;  // of a GPU: the graphs know its address
   std::unique_ptr<Upload> upload_;
-  Batch<T> host_batch_[2], device_batch_;
+  std::vector<Batch<T>> host_batches_[2], device_batches_;
   std::uint64_t copied_[2] = {0, 0};  // marks behind the copies
   bool was_copied_[2] = {false, false};
   std::size_t current_ = 0;

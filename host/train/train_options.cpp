@@ -11,6 +11,14 @@ OptionSet train_option_set(TrainOptions& options) {
           at_least(0));
   set.add("batch_size", options.batch_size, "interactions of each domain in a step, N",
           between(1, 65536));
+  set.add("parts", options.parts,
+          "batches of that size that a step is made of, divided among the ranks: a power of two",
+          between(1, 1024));
+  set.add(
+      "alignment_batch", options.alignment_batch,
+      "what the vertical and the horizontal loss compare: all parts of a step together, or each "
+      "part by itself",
+      {{"global", AlignmentBatch::global}, {"local", AlignmentBatch::local}});
   set.add("epoch", options.epoch, "whose interactions an epoch goes through once",
           {{"target", EpochLength::target},
            {"source", EpochLength::source},

@@ -15,6 +15,7 @@ enum class Reduction { mean, sum };
 enum class NegativeSampling { uniform, popularity };
 enum class EpochLength { target, source, longest };
 enum class TrainedDomains { both, target };
+enum class AlignmentBatch { global, local };
 enum class TrainPrecision { f32, tf32, bf16, f64 };
 
 struct TrainOptions {
@@ -22,6 +23,8 @@ struct TrainOptions {
   int64_t epochs = 200;
   int64_t steps = 0;
   int64_t batch_size = 256;
+  int64_t parts = 1;  // batches that a step is made of
+  AlignmentBatch alignment_batch = AlignmentBatch::global;
   EpochLength epoch = EpochLength::target;
   int64_t seed = 0;
   ScoreLoss loss = ScoreLoss::bce;
@@ -50,6 +53,10 @@ struct TrainOptions {
     return precision == TrainPrecision::tf32   ? MathMode::tf32
            : precision == TrainPrecision::bf16 ? MathMode::bf16
                                                : MathMode::fp32;
+  }
+  // Whether a loss is taken over all parts of a step together.
+  bool is_global(const LossTerm& term) const {
+    return alignment_batch == AlignmentBatch::global && term.aligns();
   }
   // Negatives of each interaction that a step really draws.
   PerDomain<int64_t> negatives() const {

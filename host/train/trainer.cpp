@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
 
@@ -62,25 +64,45 @@ std::string describe(const StepMeasures& measures) {
   return text;
 }
 
+// The options of the losses of a step. Of all its parts together they compare as many typical
+// samples as of one, and nu stays what it is beside a Gram matrix of as many rows more.
+AlignmentOptions alignment_of_step(const RunConfig& config) {
+  const TrainOptions& train = config.train;
+  AlignmentOptions options = config.alignment;
+  if (train.parts == 1 || train.alignment_batch == AlignmentBatch::local) return options;
+  if (options.typical.k == 0) options.typical.k = std::max<int64_t>(1, train.batch_size / 2);
+  if (options.slim.nu_scale == NuScale::absolute) {
+    options.slim.nu *= static_cast<double>(train.parts);
+  }
+  return options;
+}
+
 template <class T>
 class Trainer {
  public:
   Trainer(Context& context, const TrainingData& data, const RunConfig& config,
-          const TrainerRequest& request, BatchAssembler<T>& assembler)
+          const TrainerRequest& request, BatchAssembler<T>& assembler, Group& group)
       : context_(context),
         data_(data),
         config_(config),
         request_(request),
+        group_(group),
         metric_(parse_metric(config.train.metric, "train.metric")),
         assembler_(assembler),
-        model_(context, config_.model, config_.alignment, model_shape(data), assembler_.shape()),
-        runner_(context, model_, assembler_, config_.train, request.graphs),
-        checkpoints_(request.files.checkpoints, config.train.keep_checkpoints) {}
+        model_(context, config_.model, alignment_of_step(config), model_shape(data),
+               assembler_.shape()),
+        runner_(context, divided(context), assembler_, config_.train, request.graphs) {
+    if (group_.is_first()) {
+      checkpoints_.emplace(request.files.checkpoints, config.train.keep_checkpoints);
+    }
+  }
 
   TrainOutcome run() {
     start();
     tell_memory();
-    log_.emplace(request_.files.log, request_.files.events, state_.step, request_.metrics);
+    if (group_.is_first()) {
+      log_.emplace(request_.files.log, request_.files.events, state_.step, request_.metrics);
+    }
     const int64_t per_epoch = assembler_.steps_per_epoch();
     const int64_t most = config_.train.steps;
     const int64_t total = most > 0 ? most : config_.train.epochs * per_epoch;
@@ -91,7 +113,7 @@ class Trainer {
       step(progress);
       const bool epoch_done = state_.step % per_epoch == 0 || state_.step == total;
       if (epoch_done) end_epoch((state_.step + per_epoch - 1) / per_epoch, progress);
-      const bool stop = request_.stop != nullptr && request_.stop->load();
+      const bool stop = is_asked_to_stop();
       const int64_t every = config_.train.checkpoint_every;
       if (every > 0 ? state_.step % every == 0 || state_.finished : epoch_done) {
         checkpoint();
@@ -99,12 +121,12 @@ class Trainer {
         checkpoint();
       }
       if (stop && state_.step < total && !state_.finished) {
-        checkpoints_.finish();
+        finish_checkpoints();
         return {.stopped = true, .steps = state_.step};
       }
     }
     progress.finish();
-    checkpoints_.finish();
+    finish_checkpoints();
     const TrainOutcome outcome = test();
     if (!state_.finished) explain_end(total);
     warn_of_plateau(total);
@@ -113,16 +135,50 @@ class Trainer {
 
  private:
   void start() {
-    const auto found = checkpoints_.newest(request_.from);
+    const auto found = checkpoints_ ? checkpoints_->newest(request_.from) : std::nullopt;
     if (found.has_value()) {
       restore_parameters<T>(context_, found->arrays, model_.parameters(), true);
       state_ = found->state;
       log_info(
           fmt::format("resuming from step {} of {}", state_.step, request_.files.folder.string()));
-      return;
+    } else if (group_.is_first()) {
+      runner_.load(0);
+      model_.initialize(context_, runner_.batch(), static_cast<uint64_t>(config_.train.seed));
     }
-    runner_.load(0);
-    model_.initialize(context_, runner_.batch(), static_cast<uint64_t>(config_.train.seed));
+    state_ = gather_values(context_, group_, state_)[0];
+    share_parameters(true);
+  }
+
+  // Those of the first rank to all.
+  void share_parameters(bool moments) {
+    model_.parameters().for_each([&](const std::string& name, MatrixView<T> array) {
+      if (!moments && name.starts_with("adam.")) return;
+      group_.broadcast(context_, array.data, static_cast<std::size_t>(array.size()) * sizeof(T), 0);
+    });
+  }
+
+  Cfaa<T>& divided(Context& context) {
+    const TrainOptions& train = config_.train;
+    if (group_.size() > 1 || train.parts > 1) {
+      model_.divide(context, group_, train.parts, train.alignment_batch == AlignmentBatch::global);
+    }
+    return model_;
+  }
+
+  // A signal may reach one rank a step before another: all stop where the first of them does.
+  bool is_asked_to_stop() {
+    const bool mine = request_.stop != nullptr && request_.stop->load();
+    if (group_.size() == 1) return mine;
+    const std::vector<char> all = gather_values(context_, group_, static_cast<char>(mine));
+    return std::find(all.begin(), all.end(), 1) != all.end();
+  }
+
+  void finish_checkpoints() {
+    if (checkpoints_) checkpoints_->finish();
+  }
+
+  void add_to_log(const json& fields) {
+    if (log_) log_->add(fields);
   }
 
   // A GPU's memory is what runs are refused for: told before anything is written.
@@ -162,7 +218,7 @@ class Trainer {
       return;
     }
     const StepMeasures measures = measures_or_explain();
-    log_->add(log_fields(
+    add_to_log(log_fields(
         state_.step,
         static_cast<double>(state_.step) / static_cast<double>(assembler_.steps_per_epoch()),
         measures));
@@ -234,7 +290,7 @@ class Trainer {
     json fields = {{"step", state_.step}, {"epoch", epoch}};
     const json metrics = metric_fields(valid.all);
     for (const auto& [key, number] : metrics.items()) fields["valid/" + key] = number;
-    log_->add(fields);
+    add_to_log(fields);
     progress.note(fmt::format("{} {:.4f}, best {:.4f}, epoch {}", config_.train.metric, value,
                               state_.best, epoch));
   }
@@ -303,13 +359,14 @@ class Trainer {
   }
 
   void save_best() {
+    if (!group_.is_first()) return;
     write_best<T>(context_, request_.files.best, model_.parameters(),
                   {state_.step, config_.train.metric, state_.best});
   }
 
   void checkpoint() {
     measures_or_explain();  // a broken step must not become a checkpoint
-    checkpoints_.write(context_, model_.parameters(), state_);
+    if (checkpoints_) checkpoints_->write(context_, model_.parameters(), state_);
   }
 
   ResidualShare choose_residual_share() {
@@ -330,20 +387,24 @@ class Trainer {
     return share;
   }
 
+  void read_best() {
+    const BestParameters best = restore_best<T>(context_, request_.files.best, model_.parameters());
+    // Stopped behind a better validation than its last checkpoint knows, and not resumed past it.
+    if (best.step != state_.best_step) {
+      throw Error(fmt::format(
+          "{}: its best parameters are those of step {}, and it would end at step {}; resume it "
+          "with a larger train.epochs",
+          request_.files.folder.string(), best.step, state_.step));
+    }
+  }
+
   TrainOutcome test() {
     if (state_.best_step < 0) {
       state_.best_step = state_.step;
       save_best();
     } else {
-      const BestParameters best =
-          restore_best<T>(context_, request_.files.best, model_.parameters());
-      // Stopped behind a better validation than its last checkpoint knows, and not resumed past it.
-      if (best.step != state_.best_step) {
-        throw Error(fmt::format(
-            "{}: its best parameters are those of step {}, and it would end at step {}; resume it "
-            "with a larger train.epochs",
-            request_.files.folder.string(), best.step, state_.step));
-      }
+      if (group_.is_first()) read_best();
+      share_parameters(false);
     }
     TrainOutcome outcome{false, state_.step, state_.best_step, state_.best, {}, {}};
     if (request_.base != nullptr) {
@@ -362,11 +423,12 @@ class Trainer {
   const TrainingData& data_;
   const RunConfig& config_;
   const TrainerRequest& request_;
+  Group& group_;
   MetricName metric_;
   BatchAssembler<T>& assembler_;
   Cfaa<T> model_;
   StepRunner<T> runner_;
-  Checkpoints checkpoints_;
+  std::optional<Checkpoints> checkpoints_;  // of the first rank, as the log is
   TrainState state_;
   ResidualShare share_{1, {}};  // of a residual: whole until training has ended
   std::optional<MetricsLog> log_;
@@ -378,9 +440,14 @@ TrainOutcome train_in(Context& context, const TrainingData& data, const RunConfi
   BatchAssembler<T> assembler(
       data, config.model, config.train,
       request.base == nullptr ? PerDomain<const FoldOffsets*>{} : request.base->offsets);
+  const std::unique_ptr<Group> alone = make_group_of_one();
+  Group& group = request.group == nullptr ? *alone : *request.group;
+  if (config.train.parts > 1 && !request.trace.empty()) {
+    throw Error("--trace is for steps of one part; set train.parts to 1");
+  }
   std::optional<Trainer<T>> trainer;
   try {
-    trainer.emplace(context, data, config, request, assembler);
+    trainer.emplace(context, data, config, request, assembler, group);
     return trainer->run();
   } catch (const OutOfMemory& shortage) {
     // Once tables and batches have their memory, all that is asked for is scratch.

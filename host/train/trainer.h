@@ -10,6 +10,7 @@
 #include <string>
 
 #include "host/core/context.h"
+#include "host/device/group.h"
 #include "host/eval/evaluation.h"
 #include "host/train/batch_assembler.h"
 #include "host/train/residual/residual.h"
@@ -36,6 +37,9 @@ struct TrainerRequest {
   const std::atomic<bool>* stop = nullptr;  // set by a signal: finish the step, checkpoint, leave
   std::function<void(const std::string& line)> metrics;  // takes each new line of files.log
   const ResidualBase* base = nullptr;  // not null: the model is the residual of these signals
+  // The ranks that divide the parts of a step; null: this process alone. Every rank calls train()
+  // and has the same outcome; the first of them reads and writes the files.
+  Group* group = nullptr;
 };
 
 struct TrainOutcome {

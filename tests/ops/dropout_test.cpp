@@ -16,7 +16,7 @@ template <class T>
 std::vector<T> run(Context& context, double p, uint64_t step, uint64_t layer, int64_t rows,
                    const std::vector<T>& values, int64_t padding = 3) {
   StepState state;
-  state.step = step;
+  state.draw = step;
   const Tensor<StepState, 1> on_device(context, {1}, &state);
   const PaddedMatrix<T> x(context, rows, static_cast<int64_t>(values.size()) / rows, values,
                           padding);

@@ -38,7 +38,7 @@ Given random_given(int64_t rows, int64_t columns, int64_t terms, double p = 0) {
 Values mask_of(Context& context, double p, int64_t rows, int64_t columns) {
   const Values ones(static_cast<std::size_t>(rows * columns), 1.0);
   StepState state;
-  state.step = 7;
+  state.draw = 7;
   const Tensor<StepState, 1> on_device(context, {1}, &state);
   const Tensor<double, 2> x(context, {rows, columns}, ones.data());
   if (p > 0) dropout<double>(context, p, on_device.view().data, 5, x.view());
@@ -57,7 +57,7 @@ Result<T> run(Context& context, const Given& given) {
   const auto ones = [](const Values& like) { return std::vector<T>(like.size(), T(1)); };
   const Machine& m = given.machine;
   StepState state;
-  state.step = 7;
+  state.draw = 7;
   const Tensor<StepState, 1> on_device(context, {1}, &state);
   const PaddedMatrix<T> z(context, given.rows(), m.columns, as(given.z), 3),
       dz(context, given.rows(), m.columns,

@@ -40,7 +40,7 @@ Given random_given(int64_t rows, int64_t columns, double p = 0) {
 Values mask_of(Context& context, const Given& given) {
   const Values ones(given.x.size(), 1.0);
   StepState state;
-  state.step = 7;
+  state.draw = 7;
   const Tensor<StepState, 1> on_device(context, {1}, &state);
   const Tensor<double, 2> x(context, {given.rows(), given.columns()}, ones.data());
   if (given.p > 0) dropout<double>(context, given.p, on_device.view().data, 5, x.view());
@@ -60,7 +60,7 @@ Result<T> run(Context& context, const Given& given) {
   const std::vector<T> nan(given.x.size(), std::numeric_limits<T>::quiet_NaN());
   const int64_t rows = given.rows(), columns = given.columns();
   StepState state;
-  state.step = 7;
+  state.draw = 7;
   const Tensor<StepState, 1> on_device(context, {1}, &state);
   const PaddedMatrix<T> x(context, rows, columns, as(given.x), 3),
       y(context, rows, columns, as(given.y), 1), dx(context, rows, columns, nan, 2),

@@ -55,7 +55,8 @@ std::string StopSignal::name() const {
 }
 
 int StopSignal::exit_code() const {
-  return 128 + received.load();
+  const int number = received.load();
+  return 128 + (number == 0 ? SIGTERM : number);  // none: another rank of the job received it
 }
 
 }  // namespace cfaa
