@@ -67,14 +67,15 @@ std::vector<double> priors_to_try(SignalPrior prior, bool target_has_edges, bool
 
 // The signals asked for, but for those that this data has no room or no vectors for where all were
 // asked for.
-std::vector<SignalName> usable(const ReviewedData& data, const SignalsOptions& options) {
+std::vector<SignalName> usable(Context& context, const ReviewedData& data,
+                               const SignalsOptions& options) {
   std::vector<SignalName> names = options.names();
   if (static_cast<int>(names.size()) < kSignalNames) return names;
   std::erase_if(names, [&](SignalName name) {
     std::string why;
     if (name == SignalName::encoder && !data.has_vectors()) why = "there are no review vectors";
     const int64_t items = std::max(data.domain(kSource).items(), data.domain(kTarget).items());
-    if (!fits_in_memory(name, items)) {
+    if (!fits_in_memory(context, name, items)) {
       why = fmt::format("an inverse over {} items does not fit into memory", items);
     }
     if (!why.empty()) log_info(fmt::format("without the signal {}: {}", name_of(name), why));
@@ -204,7 +205,7 @@ bool ReviewedData::has_vectors() const {
 }
 
 SignalFit fit_signals(Context& context, const ReviewedData& data, const SignalsOptions& options) {
-  const std::vector<SignalName> names = usable(data, options);
+  const std::vector<SignalName> names = usable(context, data, options);
   const auto signals = static_cast<int64_t>(names.size());
   const ReviewedDomain &source = data.domain(kSource), &target = data.domain(kTarget);
   const auto groups_of = [&](const ReviewedDomain& domain, std::span<const char> kept = {}) {

@@ -10,6 +10,7 @@
 #include <numbers>
 
 #include "host/core/error.h"
+#include "host/device/room.h"
 #include "host/ops/grouped_linear.h"
 #include "host/ops/spd_inverse.h"
 #include "host/signals/device_rows.h"
@@ -152,8 +153,10 @@ SparseRows walk_votes(Context& context, const Evidence& evidence, int64_t keep,
                     });
 }
 
-// The memory that can still be had, in bytes; very much where the system does not say.
-int64_t free_memory() {
+// The memory that can still be had, in bytes: the GPU's, or the machine's; very much where the
+// system does not say.
+int64_t free_memory(Context& context) {
+  if (const auto room = room_of(context)) return static_cast<int64_t>(room->free);
   std::ifstream file("/proc/meminfo");
   for (std::string key, unit; file >> key;) {
     int64_t kilobytes = 0;
@@ -164,25 +167,28 @@ int64_t free_memory() {
   return std::numeric_limits<int64_t>::max();
 }
 
-// What a signal needs while it is made, where that grows with the square of the items; else 0.
-int64_t quadratic_bytes(SignalName name, int64_t items) {
+// What a signal needs while it is made, where that grows with the square of the items; else 0. On
+// a GPU cuSOLVER wants a workspace, which counts as much again.
+int64_t quadratic_bytes(Context& context, SignalName name, int64_t items) {
   const bool closed_form = name == SignalName::ease || name == SignalName::cease;
-  return closed_form ? 8 * items * items : 0;
+  const int64_t matrices = context.device() == DeviceKind::cpu ? 1 : 2;
+  return closed_form ? 8 * matrices * items * items : 0;
 }
 
-void check_memory(SignalName name, int64_t items) {
-  if (fits_in_memory(name, items)) return;
+void check_memory(Context& context, SignalName name, int64_t items) {
+  if (fits_in_memory(context, name, items)) return;
   throw Error(fmt::format(
-      "{}: an inverse over {} items needs {:.1f} GB and {:.1f} GB of memory are free; leave the "
+      "{}: an inverse over {} items needs {:.1f} GB and {:.1f} GB of memory are free{}; leave the "
       "signal out, or keep fewer items (prepare --core)",
-      name_of(name), items, static_cast<double>(quadratic_bytes(name, items)) / 1e9,
-      static_cast<double>(free_memory()) / 1e9));
+      name_of(name), items, static_cast<double>(quadratic_bytes(context, name, items)) / 1e9,
+      static_cast<double>(free_memory(context)) / 1e9,
+      context.device() == DeviceKind::cpu ? "" : " on the GPU"));
 }
 
 SparseRows closed_form_votes(Context& context, const Evidence& evidence, SignalName name,
                              int64_t keep, double lambda, double omega) {
   const int64_t items = evidence.items();
-  check_memory(name, items);
+  check_memory(context, name, items);
   Tensor<double, 2> p(context, {items, items});
   {
     const DeviceRows likers(context, evidence.likers), liked(context, evidence.liked);
@@ -264,8 +270,8 @@ SignalName signal_by_name(const std::string& name) {
                           nearest.empty() ? "" : fmt::format("; did you mean `{}`?", nearest)));
 }
 
-bool fits_in_memory(SignalName name, int64_t items) {
-  return quadratic_bytes(name, items) <= free_memory();
+bool fits_in_memory(Context& context, SignalName name, int64_t items) {
+  return quadratic_bytes(context, name, items) <= free_memory(context);
 }
 
 Signal make_signal(Context& context, const Evidence& evidence, SignalName name,

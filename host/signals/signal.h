@@ -80,10 +80,10 @@ SignalUser signal_user(const Signal& signal, const Evidence& evidence, int32_t u
 
 AlsOptions als_options(const SignalOptions& options);
 
-// False where a signal's memory grows with the square of the items and the machine has not so much.
-bool fits_in_memory(SignalName name, int64_t items);
+// False where a signal's memory grows with the square of the items and the device has not so much.
+bool fits_in_memory(Context& context, SignalName name, int64_t items);
 
-// Error where the machine has no room for it, and where `encoder` is asked of reviews without
+// Error where the device has no room for it, and where `encoder` is asked of reviews without
 // vectors.
 Signal make_signal(Context& context, const Evidence& evidence, SignalName name,
                    const SignalOptions& options);

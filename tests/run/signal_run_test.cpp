@@ -10,6 +10,7 @@
 #include "host/device/make_context.h"
 #include "host/io/npy.h"
 #include "host/run/signal_model.h"
+#include "tests/on_device.h"
 #include "tests/run/small_runs.h"
 
 namespace cfaa::test {
@@ -224,6 +225,34 @@ TEST_F(SignalRun, CountsTheSourceAsAHundredEdgesWhereThereIsNothingToChooseBy) {
   const ReviewedData reviewed(*context, data);
 
   EXPECT_EQ(fit_signals(*context, reviewed, default_signals()).prior, 100);
+}
+
+class SignalRunOnDevices : public SmallRuns, public testing::WithParamInterface<std::string> {};
+CFAA_TEST_ON_DEVICES(SignalRunOnDevices);
+
+TEST_P(SignalRunOnDevices, HasTheWeightsAndScoresOfTheCpu) {
+  const Dataset data = load_dataset(path("data"));
+  const std::vector<int32_t> items = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+  std::vector<SignalWeight> weights[2];
+  std::vector<double> scores[2];
+  for (const int which : {0, 1}) {
+    const auto context = make_context(which == 0 ? "cpu" : GetParam(), {2, 0});
+    const ReviewedData reviewed(*context, data);
+    weights[which] = fit_signals(*context, reviewed, default_signals()).weights[kTarget];
+    const SignalModel model(*context, reviewed, kTarget, default_signals(), weights[which]);
+    scores[which].resize(items.size());
+    model.scorer()->score(5, items, scores[which].data());
+  }
+
+  ASSERT_EQ(weights[0].size(), weights[1].size());
+  double most = 0;
+  for (std::size_t s = 0; s < weights[0].size(); ++s) {
+    EXPECT_EQ(weights[0][s].name, weights[1][s].name);
+    EXPECT_NEAR(weights[0][s].weight, weights[1][s].weight, 1e-3) << name_of(weights[0][s].name);
+    most = std::max(most, weights[0][s].weight);
+  }
+  EXPECT_GT(most, 0.1);
+  for (std::size_t i = 0; i < items.size(); ++i) EXPECT_NEAR(scores[0][i], scores[1][i], 1e-2);
 }
 
 }  // namespace

@@ -306,14 +306,24 @@ TEST(SignalsOnTheCpu, HaveTheSameBitsOnEveryNumberOfThreads) {
   EXPECT_EQ(rows[0], rows[2]);
 }
 
-TEST(SignalsRefuse, AnInverseThatDoesNotFit) {
-  const auto context = make_context("cpu", {1, 0});
+class SignalsThatDoNotFit : public OnDevice {};
+CFAA_TEST_ON_DEVICES(SignalsThatDoNotFit);
+
+TEST_P(SignalsThatDoNotFit, AreRefusedWithWhatIsFree) {
   Evidence evidence;
   evidence.likers.offset.assign(10'000'001, 0);
   evidence.liked.columns = 10'000'000;
 
-  EXPECT_THAT(error_of([&] { make_signal(*context, evidence, SignalName::ease, {}); }),
-              testing::HasSubstr("10000000 items needs 800000.0 GB"));
+  const std::string refusal =
+      error_of([&] { make_signal(context(), evidence, SignalName::ease, {}); });
+
+  const bool on_gpu = context().device() == DeviceKind::cuda;
+  EXPECT_THAT(refusal, testing::HasSubstr(on_gpu ? "10000000 items needs 1600000.0 GB"
+                                                 : "10000000 items needs 800000.0 GB"));
+  EXPECT_EQ(refusal.find("free on the GPU") != std::string::npos, on_gpu);
+  EXPECT_FALSE(fits_in_memory(context(), SignalName::cease, 10'000'000));
+  EXPECT_TRUE(fits_in_memory(context(), SignalName::cease, 100));
+  EXPECT_TRUE(fits_in_memory(context(), SignalName::itemknn, 10'000'000));
 }
 
 TEST(SignalsRefuse, EncoderVectorsThatAreNotThere) {
