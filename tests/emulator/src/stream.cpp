@@ -169,11 +169,13 @@ void host_waited_for(const Before& before) {
   join(streams().waited_for, before);
 }
 
+// What is told apart of the memory that operations use: allocations, or where the arena is one,
+// whose parts may belong to several streams, places in them.
 const void* buffer_of(const PointerUse& use) {
   if (!use.certain || use.address == nullptr || device_of(use.address) < 0) return nullptr;
   const Allocation* allocation = find_allocation(use.address);
-  const bool live = allocation != nullptr && allocation->live;
-  return live ? reinterpret_cast<const void*>(allocation->base) : nullptr;
+  if (allocation == nullptr || !allocation->live) return nullptr;
+  return merged_arena() ? use.address : reinterpret_cast<const void*>(allocation->base);
 }
 
 // Fails where another stream touches the same buffer, one of both writes it, and nothing says which
